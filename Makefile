@@ -16,8 +16,7 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
 test: devices $(READY) style  ## everything: sandboxes and compilers too
-	$(BIN)/python -m pytest -n auto -m "not sandbox"
-	$(BIN)/python -m pytest -m sandbox
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"

@@ -73,6 +73,7 @@ def run_in_child(
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
     module = "runners.cluster" if cluster else "runners.__main__"
+    plan, results = plan.absolute(), results.absolute()  # the child has another working folder
     words = [sys.executable, "-I", "-c", _START, str(_ROOT), module, str(plan), digest, cell.id, str(results)]
     more = [cluster] if cluster else [] if ledger is None else [str(ledger.absolute())]
     limit = cell.plan.budget.wall_s + GRACE_S

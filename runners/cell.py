@@ -15,16 +15,19 @@ from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
 from runners.core.protocol import CellResult, Investigation, JobCell, Plan, digest_of
+from runners.core.runs import Tell
 from runners.hardware.gpu import EPHEMERAL
 
 
-def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | None = None) -> Investigation:
-    """Run a plan and, with ``smaller``, reduce its testcase.
+def run_plan(
+    bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | None = None, tell: Tell | None = None
+) -> Investigation:
+    """Run a plan and, with ``smaller``, reduce its testcase. ``tell`` is as in `Bench.run`.
 
     Raises:
         InfraError: no run was possible, for a reason that is not the testcase's.
     """
-    seen = bench.run(plan, prior=prior)
+    seen = bench.run(plan, prior=prior, tell=tell)
     if not smaller:
         return msgspec.structs.replace(seen, conditions=bench.conditions)
     from runners.minimization.minimize import try_minimize  # its parser takes 0.15 s, which few runs need

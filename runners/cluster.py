@@ -13,7 +13,6 @@ import importlib
 import ipaddress
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +27,7 @@ from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import MAX_PLAN_BYTES, CellResult, JobCell
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.store import default_root
+from runners.sandbox.owner import open_private_directory
 from runners.toolchains import find_device, find_toolchain
 
 CONNECT_S = 30
@@ -104,8 +104,8 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
         InfraError: the cell could not be run.
     """
     found = next(one for one in read_plan(plan, digest).cells if one.id == cell)
-    with tempfile.TemporaryDirectory(prefix="reprobot-cell-") as folder:
-        path, results = Path(folder, "plan.json"), Path(folder, "results")
+    with open_private_directory() as folder:  # its name tells the next run that a killed worker left the folder
+        path, results = folder / "plan.json", folder / "results"
         path.write_bytes(plan)
         run_in_child(path, digest, found, results, os.environ, default_root() / "runs.sqlite")
         with (results / f"{cell}.json").open("rb") as file:

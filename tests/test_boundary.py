@@ -56,7 +56,7 @@ ARROWS: dict[str, set[str]] = {
         *("runners.environments", "runners.builds", "runners.probe", "runners.diagnosis", "runners.investigation"),
     },
     "runners.cell": {"runners.hardware", "runners.minimization", "runners.workbench"},
-    "runners.cluster": {"runners.__main__", "runners.environments", "runners.toolchains"},
+    "runners.cluster": {"runners.__main__", "runners.environments", "runners.sandbox", "runners.toolchains"},
     "runners.__main__": {"runners.environments", "runners.cell", "runners.workbench"},
     # The hostile ring: standard library, and the compiler under test where the folder has its name.
     "runners.guest": set(),

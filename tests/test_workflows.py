@@ -95,11 +95,19 @@ def test_there_is_something_to_look_at() -> None:
         ".github/workflows/reproduce.yml": ["probe"],
         "examples/workflows/cpu.yml": [],
         "examples/workflows/gpu.yml": ["probe", "probe-lab"],
+        "examples/workflows/sweep.yml": ["probe"],
     }
 
 
-@pytest.mark.parametrize("name", [".github/workflows/reproduce.yml", "examples/workflows/gpu.yml"])
-def test_jobs_and_steps_have_the_names_that_prove_an_origin(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        (".github/workflows/reproduce.yml", {}),
+        ("examples/workflows/gpu.yml", {}),
+        ("examples/workflows/sweep.yml", {"contents": "read"}),
+    ],
+)
+def test_jobs_and_steps_have_the_names_that_prove_an_origin(name: str, more: dict[str, str]) -> None:
     """The report accepts a result by the name of its job and of the last step there."""
     jobs = load((ROOT / name).read_text(encoding="utf-8"))["jobs"]
     probing = [job for job in jobs.values() if any(map(runs_strangers, job["steps"]))]
@@ -107,7 +115,7 @@ def test_jobs_and_steps_have_the_names_that_prove_an_origin(name: str) -> None:
         assert job["name"] == "probe (${{ matrix.cell }})"
         assert job["steps"][-1]["name"] == UPLOAD_STEP
         assert job["steps"][-1]["with"]["name"] == "cell-${{ matrix.cell }}"
-    assert jobs["report"]["permissions"] == {"actions": "read", "issues": "write"}
+    assert jobs["report"]["permissions"] == {"actions": "read", "issues": "write"} | more
 
 
 def test_the_caller_grants_what_the_three_jobs_divide_and_nothing_else() -> None:

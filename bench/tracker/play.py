@@ -3,7 +3,8 @@
 The issues are the corpus and retellings of it, written as Markdown files. Recorded runs stand for the compilers, so
 the figures tell the cost of everything but the compilers: reading, planning, judging, the ledger and the dashboard.
 Three sweeps: without the newest release of each compiler, with it, and again without any change. Issues that retell
-one story are duplicates of each other by construction, which measures the search for duplicates.
+one story are duplicates of each other by construction, which measures the search for duplicates. ``--shards N`` plays
+the three jobs of a sweep on GitHub with N shards, and compares their verdicts with those of one sweep.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.proving.corpus import list_cases
 from bench.proving.recordings import NOT_RECORDED, Recordings
 from bench.proving.trials import CORPUS, list_corpus, load_recordings, retell
 from bench.tracker.in_process import make_runner
+from bot.cli.shards import make_result_reader, read_index, write_plans
 from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.cost import describe_summary
@@ -35,8 +37,9 @@ from bot.tracker.duplicates import SHOWN, mark_alike
 from bot.tracker.rows import IssueRow
 from bot.tracker.sources import FolderSource, Selection
 from bot.tracker.state import open_tracker_state
-from bot.tracker.sweep import TrackerSweep, list_tasks, sweep_tracker
+from bot.tracker.sweep import TrackerSweep, list_tasks, plan_tasks, sweep_tracker
 from runners.core.catalogue import Catalogue, load_catalogue
+from runners.core.job_files import read_plan
 from runners.core.protocol import NotRun
 from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
 from runners.workbench.run_ledger import open_run_ledger
@@ -110,12 +113,26 @@ def drop_newest(catalogue: Catalogue) -> Catalogue:
 
 def sweep_once(folder: Path, out: Path, catalogue: Catalogue, live: Execute, jobs: int) -> list[IssueRow]:
     """Sweep, print what it cost, and return the rows."""
-    state = open_tracker_state(out / "tracker.sqlite")
-    sweep = TrackerSweep(
+    sweep = make_sweep(folder, out, catalogue, live, jobs)
+    began = time.monotonic()
+    issues, tasks = list_tasks(sweep, Selection(state="all"))
+    summary = sweep_tracker(sweep, issues, tasks)
+    write_dashboard(out, "retold", sweep.state, summary, catalogue, now=datetime.now(UTC))
+    sys.stdout.write("\n".join(describe_summary(summary)[-1:]) + "\n")
+    sys.stdout.write(
+        f"{summary.answered} answered, {summary.failed} failed, {summary.unchanged} unchanged, "
+        f"{summary.changed} changed; {time.monotonic() - began:.1f} s with the dashboard\n\n"
+    )
+    sys.stdout.flush()
+    return list(sweep.state.list_rows().values())
+
+
+def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute, jobs: int) -> TrackerSweep:
+    return TrackerSweep(
         source=FolderSource(folder=folder, today=TODAY.date()),
         settings=Settings(),
         catalogue=catalogue,
-        state=state,
+        state=open_tracker_state(out / "tracker.sqlite"),
         out=out,
         attach=lambda issue: issue,
         run_plan=make_runner(live, open_run_ledger(out / "runs.sqlite")),
@@ -126,17 +143,35 @@ def sweep_once(folder: Path, out: Path, catalogue: Catalogue, live: Execute, job
         log=lambda _: None,
         jobs=jobs,
     )
-    began = time.monotonic()
-    issues, tasks = list_tasks(sweep, Selection(state="all"))
-    summary = sweep_tracker(sweep, issues, tasks)
-    write_dashboard(out, "retold", state, summary, catalogue, now=datetime.now(UTC))
-    sys.stdout.write("\n".join(describe_summary(summary)[-1:]) + "\n")
+
+
+def play_shards(folder: Path, out: Path, catalogue: Catalogue, live: Execute, shards: int) -> dict[str, str]:
+    """Sweep in three jobs, as on GitHub: plan, run each shard with a ledger of its own, read the results.
+
+    Return file → verdict. The jobs exchange files only.
+    """
+    sweep = make_sweep(folder, out, catalogue, live, 1)
+    _, tasks = list_tasks(sweep, Selection(state="all"))
+    index, digest = write_plans(plan_tasks(sweep, tasks), out / "plans", shards)
+    sizes = Counter(one.shard for one in index.plans)
+    made = 0
+    for one in read_index(out / "plans", digest).plans:
+        data = (out / "plans" / f"{one.name}.json").read_bytes()
+        work = out / "results" / f"cell-{one.shard}" / one.name
+        ledger = open_run_ledger(out / f"shard-{one.shard}.sqlite")
+        make_runner(live, ledger)(work, read_plan(data, one.sha256), one.sha256)
+        for path in (work / "results").iterdir():
+            path.rename(work / path.name)
+        made += 1
+        ledger.close()
+    reading = replace(sweep, run_plan=make_result_reader(out / "results", index.shards, {}), is_elsewhere=True)
+    issues, tasks = list_tasks(reading, Selection(state="all"))
+    summary = sweep_tracker(reading, issues, tasks)
     sys.stdout.write(
-        f"{summary.answered} answered, {summary.failed} failed, {summary.unchanged} unchanged, "
-        f"{summary.changed} changed; {time.monotonic() - began:.1f} s with the dashboard\n\n"
+        f"{made} plans in {len(sizes)} shards of {min(sizes.values())} to {max(sizes.values())}: {summary.answered} "
+        f"answered, {summary.failed} failed; {summary.runs_made} runs in the shards\n"
     )
-    sys.stdout.flush()
-    return list(state.list_rows().values())
+    return {id: row.verdict for id, row in sweep.state.list_rows().items()}
 
 
 def _read_cpu() -> float:
@@ -178,6 +213,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--issues", type=int, default=320)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--shards", type=int, default=0, help="also sweep in three jobs, with so many shards")
     chosen = parser.parse_args()
     stories = write_issues(chosen.folder / "issues", chosen.issues)
     sys.stdout.write(f"{len(stories)} issues of {len(set(stories.values()))} stories\n\n")
@@ -186,6 +222,10 @@ def main() -> None:
     for known in (drop_newest(catalogue), catalogue, catalogue):
         rows = sweep_once(chosen.folder / "issues", chosen.folder / "out", known, live, chosen.jobs)
     sys.stdout.write(measure_duplicates(rows, stories) + "\n")
+    if chosen.shards:
+        sharded = play_shards(chosen.folder / "issues", chosen.folder / "sharded", catalogue, live, chosen.shards)
+        other = sorted(row.issue.id for row in rows if sharded.get(row.issue.id) != row.verdict)
+        sys.stdout.write(f"verdicts that differ from those of one sweep: {len(other)} {other[:5]}\n")
 
 
 if __name__ == "__main__":

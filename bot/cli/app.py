@@ -44,6 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the boxes of rich cut long names of options, and take half of the time of --help
 )
 
 MIN_POLL_S = 5
@@ -83,7 +84,9 @@ def _set_globals(
     """Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict."""
 
 
-@app.command(name="reproduce", cls=CommandOnCompilers)
+@app.command(
+    name="reproduce", short_help="Run an issue's testcase on releases, and report a verdict.", cls=CommandOnCompilers
+)
 def run_reproduce(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -146,11 +149,14 @@ def run_reproduce(
             catalogue=catalogue,
             open_bench=context.prepare_bench(options, catalogue, sink),
             history=context.open_named_log(history),
+            say=sink.say,
         )
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="bisect", cls=CommandOnCompilers)
+@app.command(
+    name="bisect", short_help="Find the nightly or the commit that changes the behaviour.", cls=CommandOnCompilers
+)
 def run_bisect(
     issue: IssueArgument,
     good: Annotated[str, typer.Option(help="A version, tag or commit that passes.", metavar="V")],
@@ -206,7 +212,9 @@ def run_bisect(
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="suspects", cls=CommandOnCompilers)
+@app.command(
+    name="suspects", short_help="Rank the commits of a range by relation to an issue.", cls=CommandOnCompilers
+)
 def run_suspects(
     issue: IssueArgument,
     toolchain: Annotated[str, typer.Option(help=f"{COMPILERS}.", metavar="NAME")],
@@ -243,7 +251,9 @@ def run_suspects(
     terminal.show_suspects(commits, related)
 
 
-@app.command(name="minimize", cls=CommandOnCompilers)
+@app.command(
+    name="minimize", short_help="Reduce an issue's testcase to what its failure needs.", cls=CommandOnCompilers
+)
 def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -298,7 +308,7 @@ def run_minimize(
     terminal.show_smaller(smaller)
 
 
-@app.command(name="extract", cls=CommandOnCompilers)
+@app.command(name="extract", short_help="Show an issue's testcase, missing parts and claim.", cls=CommandOnCompilers)
 def run_extract(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -324,7 +334,7 @@ def run_extract(
         write_file(json, text)
 
 
-@app.command(name="doctor")
+@app.command(name="doctor", short_help="Check which parts of Reprobot work on this machine.")
 def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
     import msgspec
@@ -342,7 +352,7 @@ def run_doctor(json: JsonOption = None) -> None:
     terminal.show_checks(checks)
 
 
-@app.command(name="clean")
+@app.command(name="clean", short_help="Remove leftovers of runs, and cached environments.")
 def run_clean(
     keep: Annotated[
         float | None,
@@ -362,7 +372,7 @@ def run_clean(
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
 
 
-@app.command(name="refresh")
+@app.command(name="refresh", short_help="Ask the package index and nightly indexes for new builds.")
 def run_refresh() -> None:
     """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
     from bot.cli import terminal
@@ -373,7 +383,7 @@ def run_refresh() -> None:
             typer.echo(f"{name}: {count} releases known")
 
 
-@app.command(name="plan")
+@app.command(name="plan", short_help="Job 1: read the issue and write plan.json.")
 def run_plan(
     issue: Annotated[
         str | None,
@@ -391,20 +401,27 @@ def run_plan(
     jobs.run_plan(issue, out, settings)
 
 
-@app.command(name="probe")
+@app.command(name="probe", short_help="Job 2: run one cell of the plan, in sandboxes.")
 def run_probe(
     plan: PlanOption,
     sha256: ShaOption,
-    cell: Annotated[str, typer.Option(help="Cell of the plan to run.", metavar="ID")],
+    cell: Annotated[
+        str, typer.Option(help="Cell of the plan to run; of the plans of a sweep, the shard.", metavar="ID")
+    ],
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token."""
+    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
+
+    If the plan is a folder, which `sweep --plans` wrote, run all plans of the shard that --cell names.
+    """
     from bot.cli import jobs
 
     jobs.run_probe(plan, sha256, cell, results)
 
 
-@app.command(name="report", cls=CommandOnCompilers)
+@app.command(
+    name="report", short_help="Make an issue of a SCRIPT; or job 3: judge the results.", cls=CommandOnCompilers
+)
 def run_report(
     script: Annotated[
         list[Path] | None,
@@ -476,7 +493,7 @@ def run_report(
         write_file(out, made.render())
 
 
-@app.command(name="watch")
+@app.command(name="watch", short_help="Answer issues and commands until stopped.")
 def run_watch(
     repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
     state: StateOption = Path("reprobot-state"),
@@ -499,7 +516,7 @@ def run_watch(
     daemon.run_watch(repositories, state, every, listen, jobs, frozenset(machine or ()))
 
 
-@app.command(name="sweep")
+@app.command(name="sweep", short_help="Run a whole tracker's testcases; write a dashboard.")
 def run_sweep(
     tracker: Annotated[
         str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
@@ -558,7 +575,30 @@ def run_sweep(
         Path | None,
         typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
     ] = None,
-    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    post: Annotated[
+        bool,
+        typer.Option("--post", help="Also write first answers on the issues, and edit changed ones; needs a token."),
+    ] = False,
+    plans: Annotated[
+        Path | None,
+        typer.Option(help="Only plan: write the plans into DIR, for `probe` on other machines.", metavar="DIR"),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Run nothing: take the result files that `probe` wrote for the plans.", metavar="DIR"),
+    ] = None,
+    shards: Annotated[
+        int,
+        typer.Option(
+            help="With --plans, the most shards; with --results, the number that was printed.", min=1, max=256
+        ),
+    ] = 20,
+    duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--duplicates", help="Minimise the testcases of issues that behave alike; run each on the other's builds."
+        ),
+    ] = False,
     closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
     """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
@@ -579,10 +619,14 @@ def run_sweep(
         only_estimate=estimate,
         settings_file=settings,
         post=post,
+        plans=plans,
+        results=results,
+        shards=shards,
+        duplicates=duplicates,
     )
 
 
-ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
+ledger_app = typer.Typer(rich_markup_mode=None, help="Copy recorded runs between ledgers.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
 

@@ -17,6 +17,7 @@ from bot.cli.context import (
     read_issue,
     read_settings_file,
 )
+from bot.cli.shards import run_shard
 from bot.forge import actions
 from bot.forge.github import fetch_workflow_run, open_forge
 from bot.forge.workflow_run import refuse_unproven
@@ -103,6 +104,8 @@ def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
     if held := [name for name in TOKENS if os.environ.get(name)]:
         raise UserError(f"{held[0]} is set: a process that runs strangers' code must hold no token; unset it")
     check_machine(os.environ)
+    if plan.is_dir():
+        return run_shard(plan, sha256, cell, results)
     catalogue = open_local_catalogue()
     with terminal.show_progress() as sink:
 

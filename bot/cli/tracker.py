@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import typer
+
 from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
-from bot.cli.daemon import (
-    attach_if_allowed,
-    check_repository,
-    lock_folder,
-    make_plan_runner,
-    make_services,
-    stop_on_signals,
-)
-from bot.daemon.feed import RECHECK, make_recheck
-from bot.daemon.ledger import open_ledger
-from bot.daemon.watch import watch_repositories
+from bot.cli.daemon import attach_if_allowed, check_repository, lock_folder, make_plan_runner
+from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
+from bot.forge import actions
 from bot.forge.contract import Forge
-from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.forge.github import GithubForge, fetch_workflow_run, open_forge, open_reader
+from bot.forge.payloads import replace_surrogates
+from bot.forge.workflow_run import refuse_unproven
+from bot.issue import Issue
 from bot.settings import load_settings
 from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
+from bot.tracker.crosscheck import CrossChecker, confirm_duplicates
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.due import TEXT
+from bot.tracker.fates import FateReader, refresh_fates
+from bot.tracker.post import Posting, post_answers
 from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
-from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answers, sweep_tracker
+from bot.tracker.sweep import SweepBudget, Task, TrackerSweep, list_tasks, merge_answers, plan_tasks, sweep_tracker
 from runners.cluster import check_address
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
-MAX_SHARDS = 256
-"""Most jobs of a matrix on GitHub."""
 STATE = "tracker.sqlite"
 
 
@@ -83,6 +82,10 @@ def run_sweep(
     only_estimate: bool,
     settings_file: Path | None,
     post: bool,
+    plans: Path | None,
+    results: Path | None,
+    shards: int,
+    duplicates: bool,
 ) -> None:
     """Answer the issues of a tracker, or merge the answers of other sweeps."""
     if merge:
@@ -92,10 +95,16 @@ def run_sweep(
     folder = Path(tracker) if Path(tracker).is_dir() else None
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
+    if duplicates and (results is not None or plans is not None):
+        raise UserError("--duplicates runs testcases: leave it out of the jobs that run none")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
+    pause = _make_pause(time.monotonic(), budget.seconds)
     with lock_folder(out):
         kept = open_tracker_state(out / STATE)
-        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget)
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget, pause)
+        if results is not None:
+            reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
+            sweep = replace(sweep, run_plan=reader, is_elsewhere=True)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
         if only_estimate:
@@ -104,14 +113,58 @@ def run_sweep(
                 (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
             )
             return _print_lines(describe_estimate(expected))
-        if post and forge is not None:
-            return _post_answers(forge, out, sweep.source.name, issues)
+        if plans is not None:
+            return _write_plans(sweep, tasks, plans, shards)
         summary = sweep_tracker(sweep, issues, tasks)
+        refresh_fates(FateReader(source=sweep.source, state=kept, now=get_now, log=sweep.log), issues)
+        if duplicates:
+            _confirm_duplicates(sweep)
         write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
         _print_lines(describe_summary(summary))
+        if post and forge is not None:
+            _post_answers(forge, sweep, issues, pause)
         terminal.print_message(f"dashboard: {out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
+
+
+def _confirm_duplicates(sweep: TrackerSweep) -> None:
+    """Compare the issues that behave alike by runs of their minimised testcases."""
+    checker = CrossChecker(
+        settings=sweep.settings, catalogue=sweep.catalogue, run_plan=sweep.run_plan, folder=sweep.out / "work"
+    )
+
+    def fetch(issue: TrackedIssue) -> Issue:
+        return replace_surrogates(sweep.attach(sweep.source.fetch_issue(issue)))
+
+    count = confirm_duplicates(checker, sweep.state, fetch, sweep.log)
+    terminal.print_message(f"{count} pairs of issues that behave alike were compared by runs")
+
+
+def _write_plans(sweep: TrackerSweep, tasks: Sequence[Task], plans: Path, shards: int) -> None:
+    """Write the plans of the issues that need runs, for other machines, and tell the next job about them."""
+    index, digest = write_plans(plan_tasks(sweep, tasks), plans, shards)
+    matrix = index.list_shards()
+    actions.set_outputs(
+        actions.read_step(os.environ),
+        {
+            "act": "true" if matrix else "false",
+            "sha256": digest,
+            "cells": json.dumps({"any": matrix}, separators=(",", ":")),
+            "shards": str(index.shards),
+        },
+    )
+    terminal.print_message(f"{len(index.plans)} plans in {len(matrix)} shards of {index.shards}: {plans}")
+    typer.echo(json.dumps({"sha256": digest, "shards": matrix, "of": index.shards}))
+
+
+def _refuse_shards(forge: GithubForge | None, shards: int) -> dict[str, str]:
+    """Return shard → reason for each shard whose artifact is not shown to be its own. Empty outside of a workflow."""
+    step = actions.read_step(os.environ)
+    if forge is None or not step.run_id:
+        return {}
+    run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
+    return refuse_unproven(map(str, range(1, shards + 1)), run)
 
 
 def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
@@ -129,6 +182,10 @@ def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
             failed=0,
             unchanged=len(rows) - count,
             verdicts=dict(Counter(row.verdict for row in rows)),
+            runs_made=sum(row.work.made for row in rows),
+            runs_reused=sum(row.work.reused for row in rows),
+            run_s=sum(row.work.run_s for row in rows),
+            elsewhere_s=sum(row.work.seconds for row in rows),
         )
         name = Path(tracker).resolve().name if Path(tracker).is_dir() else tracker
         write_dashboard(out, name, state, summary, open_local_catalogue(), now=get_now())
@@ -146,10 +203,10 @@ def _open_sweep(
     cluster: str,
     jobs: int | None,
     budget: SweepBudget,
+    pause: Callable[[float], None],
 ) -> TrackerSweep:
     runs = ledger or out / "runs.sqlite"
     open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
-    began = time.monotonic()
     source: IssueSource
     if forge is None:
         assert folder is not None
@@ -162,7 +219,7 @@ def _open_sweep(
             forge=forge,
             pages=state,
             count_requests=forge.count_requests,
-            pause=_make_pause(began, budget.seconds),
+            pause=pause,
             log=terminal.print_message,
             url=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
         )
@@ -207,17 +264,25 @@ def _print_lines(lines: tuple[str, ...]) -> None:
         terminal.print_message(line)
 
 
-def _post_answers(forge: Forge, out: Path, name: str, issues: list[TrackedIssue]) -> None:
-    """Recheck every issue once a day, as a scheduled run does."""
-    ledger = open_ledger(out / "ledger.sqlite")
-    stop, wake = threading.Event(), threading.Event()
-    for issue in (one for one in issues if not one.locked):
-        key, payload = make_recheck(name, int(issue.id))
-        ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
-    ledger.close()
-    with stop_on_signals(stop, wake):
-        services = make_services(forge, out, (name,), frozenset())
-        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
+def _post_answers(
+    forge: Forge, sweep: TrackerSweep, issues: Sequence[TrackedIssue], pause: Callable[[float], None]
+) -> None:
+    """Edit the comments whose verdict changed, and write first answers."""
+    posting = Posting(
+        forge=forge,
+        repository=sweep.source.name,
+        settings=sweep.settings,
+        state=sweep.state,
+        out=sweep.out,
+        pause=pause,
+        now=sweep.now,
+        log=sweep.log,
+    )
+    count = post_answers(posting, [issue.id for issue in issues if not issue.locked])
+    terminal.print_message(
+        f"{count.created} comments written, {count.edited} edited"
+        + (f"; {count.postponed} issues are looked at again by the next sweep" if count.postponed else "")
+    )
 
 
 # ---------------------------------------------------------------------------------------------- the ledger of runs

@@ -5,14 +5,15 @@ Each function reads as its own summary. Every effect arrives as an argument.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan, plan_commit_search
-from bot.report.assemble import ReportInput, assemble_report, make_unrun_report, require_testcase_runs
+from bot.report.assemble import ReportInput, assemble_report, judge_so_far, make_unrun_report, require_testcase_runs
 from bot.suspects.ranges import CommitHistory
 from bot.suspects.rank import compute_beliefs, make_query, rank_commits, select_suspects
 from bot.verdict.judge import judge_without_running
@@ -21,8 +22,8 @@ from runners.cell import run_plan
 from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench, DeepBench
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue
-from runners.core.errors import UserError
-from runners.core.protocol import CommitRange, Smaller, Suspect
+from runners.core.errors import InfraError, UserError
+from runners.core.protocol import CommitRange, Observation, Smaller, Suspect
 from runners.core.requirements import parse_allowance
 
 
@@ -34,11 +35,12 @@ def reproduce_issue(
     catalogue: Catalogue,
     open_bench: Callable[[], Bench],
     history: CommitHistory | None = None,
+    say: Callable[[str], None] = lambda _line: None,
 ) -> Report:
     """Run an issue's testcase on releases, and return the report.
 
     The bench is opened only if there is a testcase to run. With a ``history``, the commits between two builds are
-    ranked.
+    ranked. ``say`` takes the answer so far, if the search for the cause of a failure follows.
 
     Raises:
         UserError: the options name a version or toolchain that does not exist.
@@ -49,7 +51,12 @@ def reproduce_issue(
         return report
     assert isinstance(asked.extraction, Repro)
     planned = make_plan(asked.extraction, catalogue, options)
-    seen = run_plan(open_bench(), planned.plan, smaller=options.minimize, prior=_make_prior(asked))
+
+    def tell(observations: Sequence[Observation]) -> None:
+        with suppress(InfraError):  # the report says why no run was possible
+            say(f"so far: {judge_so_far(asked, planned.plan, observations).headline}")
+
+    seen = run_plan(open_bench(), planned.plan, smaller=options.minimize, prior=_make_prior(asked), tell=tell)
     return assemble_report(asked, planned.plan, seen, notes=planned.notes, catalogue=catalogue, history=history)
 
 

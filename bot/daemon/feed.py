@@ -1,4 +1,4 @@
-"""Turn webhooks, changes found by polling, and scheduled rechecks into events of the ledger.
+"""Turn webhooks, and changes found by polling, into events of the ledger.
 
 Polling asks for two lists, changed issues and changed comments, with the ETag of the last answer. Without a change
 the answer is 304, which does not count against the rate limit. A change may appear late in a list, so each list is
@@ -16,13 +16,10 @@ import msgspec
 from bot.daemon.ledger import Ledger, ReadPosition
 from bot.forge.contract import Forge, IssueBrief, PostedComment
 from bot.forge.payloads import Event, EventComment, EventIssue, Label, Repository, User, replace_surrogates
-from bot.requests.commands import PREFIX, SlashCommand, Verb
+from bot.requests.commands import PREFIX
 from bot.requests.markdown_lines import has_code
-from bot.requests.request import Request, Trigger
 from bot.settings import Settings, load_settings
 
-RECHECK = "sweep"
-"""Kind of our own events: run one issue again, to see whether its answer still holds."""
 OVERLAP = timedelta(minutes=2)
 
 
@@ -188,29 +185,3 @@ def _to_user(login: str) -> User:
 def _encode_event(event: Event) -> bytes:
     """Return the event in the shape of a webhook, so that one function reads both."""
     return msgspec.json.encode(replace_surrogates(event))
-
-
-# ---------------------------------------------------------------------------------------------- rechecks
-
-
-class _Recheck(msgspec.Struct, frozen=True):
-    repository: str
-    number: int
-
-
-def make_recheck(repository: str, number: int) -> tuple[str, bytes]:
-    """Return key and payload of an event that runs an issue again."""
-    return f"{repository}#{number}:sweep", msgspec.json.encode(_Recheck(repository=repository, number=number))
-
-
-def read_recheck(payload: bytes, *, at: datetime) -> Request:
-    """Return the request of such an event."""
-    recheck = msgspec.json.decode(payload, type=_Recheck)
-    return Request(
-        trigger=Trigger.SCHEDULE,
-        repository=recheck.repository,
-        number=recheck.number,
-        actor="",
-        at=at,
-        commands=(SlashCommand(verb=Verb.RERUN),),
-    )

@@ -16,7 +16,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import assert_never
 
-from bot.daemon.feed import RECHECK, read_recheck
 from bot.daemon.ledger import KEPT_DAYS, EventState, Ledger, LedgerEvent
 from bot.forge.contract import Forge, ForgeRefused, Gone, RateLimited
 from bot.issue import Issue
@@ -120,8 +119,6 @@ def _plan_event(services: Services, event: LedgerEvent) -> None:
 
 
 def _read_event(services: Services, event: LedgerEvent, settings: Settings) -> Request | IgnoredEvent:
-    if event.kind == RECHECK:
-        return read_recheck(event.payload, at=event.received)
     login = services.forge.get_login()
     repository, _ = _get_issue(event)
     try:

@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
+from bot.extract.blocks.cut import Cut, find_cut
 from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
 from bot.extract.command_line.find import find_commands
+from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
+from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
-from bot.extract.links import find_links
+from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.testcase import extract_python
-from bot.extract.types import Extraction, Missing, NoRepro, Repro
+from bot.extract.types import REST, Extraction, Missing, NoRepro, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, Testcase, TestcaseKind
@@ -38,11 +41,12 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     found = _extract_text(parsed, allowed)
     if issue.attachments or issue.refused:
         found = _add_attachments(parsed, found, allowed)
+    found = _report_cut(parsed, found)
     if isinstance(found, Repro) and found.missing:
         found = _add_replies(parsed, found, allowed)
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
-        return replace(found, intent=intent, day=issue.created)
+        return replace(add_variables(parsed, found), intent=intent, day=issue.created)
     return replace(found, intent=intent)
 
 
@@ -64,10 +68,36 @@ def _add_replies(parsed: ParsedIssue, found: Repro, allowed: Mapping[str, str] |
     Replies to a complete testcase are not read: they hold workarounds and variants.
     """
     for more in add_replies(parsed):
-        again = fill_gaps(_extract_text(more, allowed), parsed.issue.attachments, allowed)
+        again = _report_cut(more, fill_gaps(_extract_text(more, allowed), parsed.issue.attachments, allowed))
         if isinstance(again, Repro) and not again.missing:
             return again
     return found
+
+
+def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
+    """Report the rest of the description as missing if the testcase needs the part that breaks off."""
+    cut = find_cut(parsed.document, parsed.pieces)
+    if cut is None or not _needs_rest(found, cut):
+        return found
+    rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
+    missing = (*(one for one in found.missing if one.kind != "code"), rest)  # code is missing because of the cut
+    if isinstance(found, NoRepro):
+        reason = f"The description breaks off inside a {cut.inside}, in line {cut.line}."
+        return replace(found, reason=reason, missing=missing)
+    return replace(found, missing=missing)
+
+
+def _needs_rest(found: Extraction, cut: Cut) -> bool:
+    """True if the part that breaks off is in the testcase, or if there is no testcase."""
+    if isinstance(found, NoRepro):
+        return True
+    if cut.piece is None:
+        return False
+    if cut.inside == "command":
+        calls, _ = parse_commands(cut.piece.text)
+        return bool(calls) and calls[-1].argv[0] in {step[0] for step in found.testcase.steps if step}
+    own = (span for span in found.spans if not span.comment and not span.attachment)
+    return any(span.lines[1] >= cut.piece.lines[0] for span in own)
 
 
 def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Extraction:
@@ -130,9 +160,10 @@ def _is_self_contained(python: Repro) -> bool:
 def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
     """Return the reason why there is no testcase. The reason names the kinds of text that were found instead."""
     kinds = {piece.kind for piece in parsed.pieces}
-    if links := [link for link in find_links(parsed.issue.body) if not link.shows_output]:
+    links = [link.url for link in find_links(parsed.issue.body) if not link.shows_output]
+    if links := [*links, *find_stored_files(parsed.issue.body)]:
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
-        missing = tuple(Missing(kind="file", name=link.url, url=link.url) for link in links)
+        missing = tuple(Missing(kind="file", name=link, url=link) for link in links)
     else:
         if Kind.FRAGMENT in kinds:
             reason = (

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from bot.extract.blocks.pieces import Kind
 from bot.extract.parsed_issue import ParsedIssue
 from bot.extract.types import Intent
+from runners.core.failure.api_drift import find_moved_name
 from runners.core.protocol import Claim, ClaimKind
+from runners.toolchains import find_toolchain
 
 MAX_TEXT = 20_000
 """Characters of prose that are looked at."""
@@ -162,11 +164,21 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
 
     A program that can be run counts as a hint for a failure: most texts with a program complain of its behaviour.
     """
+    if _is_about_moved_name(parsed, claim):
+        return Intent.MOVED
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
     best = max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
     return best if points[best] else Intent.FAILURE
+
+
+def _is_about_moved_name(parsed: ParsedIssue, claim: Claim) -> bool:
+    """True if the reported error is that a name does not exist, and the compiler has moved or removed this name."""
+    if parsed.toolchain is None or claim.signature is None:
+        return False
+    message = f"{claim.signature.type}: {claim.signature.message}"
+    return find_moved_name(message, find_toolchain(parsed.toolchain).DRIFT) is not None
 
 
 def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent, int]]:

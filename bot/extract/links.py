@@ -62,6 +62,23 @@ def _iter_links(text: str, forge: str) -> Iterator[Link]:
         )
 
 
+_STORE = re.compile(
+    r"https://(?:(?:www\.)?pastebin\.com|paste\.ee|hastebin\.com|dpaste\.(?:org|com)|pastes\.dev|drive\.google\.com"
+    r"|(?:www\.)?dropbox\.com|1drv\.ms|storage\.googleapis\.com)/[\w./?=&%#-]{4,200}"
+)
+"""Addresses of pastes and of stored files on other hosts. No part of a testcase is read there."""
+
+
+def find_stored_files(text: str) -> tuple[str, ...]:
+    """Return the addresses of pastes and stored files that may be an input, each once."""
+    found = (
+        one[0].rstrip(".,")
+        for one in _STORE.finditer(text)
+        if not _LOG.search(text[max(0, one.start() - 60) : one.start()].rpartition("\n")[2])
+    )
+    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+
+
 def add_addresses(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
     """Add to each missing part the address of the attachment that most likely holds the part.
 

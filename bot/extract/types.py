@@ -21,6 +21,8 @@ class Intent(StrEnum):
     DOCUMENTATION = "documentation"
     BUILD = "build"
     """Building the compiler from source, installing it, or its continuous integration."""
+    MOVED = "moved"
+    """A name that the compiler has renamed or removed on purpose."""
 
 
 DESCRIPTIONS = {
@@ -30,6 +32,7 @@ DESCRIPTIONS = {
     Intent.TRACKING: "tracks work",
     Intent.DOCUMENTATION: "is about the documentation",
     Intent.BUILD: "is about a build or a CI job",
+    Intent.MOVED: "is about a name that the compiler has renamed or removed",
 }
 """Predicates of the sentence "The text …"."""
 
@@ -66,17 +69,25 @@ DEFINITIONS_ONLY = "definitions-only"
 """The kind of the note that a program only defines names. A clean run of it does not show that their use is clean."""
 
 
+GENERATE_INPUT = "generate-input"
+"""The kind of the repair that passes generated inputs to a function, because the report gives only their types."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module`` or ``code``."""
+    """``file``, ``name``, ``module``, ``code``, or `REST`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
     why: str = ""
     """Why ``url`` did not give the part: a clause after "it …", in our own words."""
+
+
+REST = "rest"
+"""The kind of the missing rest of a program or command that breaks off at the end of the description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +111,11 @@ class Repro:
     def left_out(self) -> tuple[str, ...]:
         """Text left out of the program although it may be code; empty for a whole program."""
         return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
+
+    @property
+    def generates_inputs(self) -> bool:
+        """True if the inputs of the program are generated."""
+        return any(repair.kind == GENERATE_INPUT for repair in self.repairs)
 
     @property
     def only_defines(self) -> bool:

@@ -114,6 +114,9 @@ class IssueBrief:
     is_pull_request: bool
     created: datetime
     updated: datetime
+    closed: datetime | None = None
+    closed_as: str = ""
+    """The reason that the forge shows: ``completed``, ``not_planned``, ``duplicate``; empty for an open issue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +224,17 @@ class Forge(Protocol):
 
 class TrackerReader(Protocol):
     """The part of a forge that a sweep over a tracker reads. Raises as `Forge` does."""
+
+    def get_login(self) -> str:
+        """Return the login that writes our comments; empty for a reader without an account."""
+
+    def list_changed_comments(
+        self, repository: str, since: datetime | None, etag: str | None = None
+    ) -> CommentListing:
+        """Return comments on any issue that were written or edited since, as `Forge` does."""
+
+    def fetch_closing_commit(self, repository: str, number: int) -> str:
+        """Return the full sha of the commit that closed an issue; empty if no commit did. One request."""
 
     def fetch_issue(self, repository: str, number: int) -> Issue:
         """Return the issue with its first comments."""

@@ -6,7 +6,8 @@ Strangers typed most strings in both. All other fields are ignored, since GitHub
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ from bot.forge.contract import IssueBrief, PostedComment
 from bot.issue import GHOST, Comment, Issue
 
 T = TypeVar("T")
+_SAME_MOMENT = timedelta(minutes=1)
 
 
 class User(msgspec.Struct, frozen=True):
@@ -68,6 +70,8 @@ class IssueData(IssueFields, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     repository_url: str
+    closed_at: datetime | None = None
+    state_reason: str | None = None
 
 
 class EventIssue(IssueFields, frozen=True, kw_only=True):
@@ -130,6 +134,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inputs: dict[str, str | None] | None = None
 
 
+class IssueEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in the history of an issue."""
+
+    event: str
+    created_at: datetime
+    commit_id: str | None = None
+
+
 class FileData(msgspec.Struct, frozen=True):
     """A file of a repository in an answer of the API."""
 
@@ -186,7 +198,27 @@ def to_brief(data: IssueData) -> IssueBrief:
         is_pull_request=data.pull_request is not None,
         created=data.created_at,
         updated=data.updated_at,
+        closed=data.closed_at,
+        closed_as=(data.state_reason or "") if data.state == "closed" else "",
     )
+
+
+def find_closing_commit(events: Sequence[IssueEvent]) -> str:
+    """Return the commit that closed an issue, from its events in their order; empty if no commit did.
+
+    A commit that closes an issue is named by the event. Where a pull request closes the issue, the event names no
+    commit, but the merged commit, which mentions the issue, arrives in the same minute.
+    """
+    closings = [one for one in events if one.event == "closed"]
+    if not closings or any(one.event == "reopened" and one.created_at > closings[-1].created_at for one in events):
+        return ""
+    last = closings[-1]
+    near = [
+        one.commit_id
+        for one in events
+        if one.event == "referenced" and one.commit_id and abs(one.created_at - last.created_at) <= _SAME_MOMENT
+    ]
+    return last.commit_id or (near[-1] if near else "")
 
 
 def _unify_line_ends(text: str | None) -> str:

@@ -52,6 +52,8 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     unasked: bool = False
     """True if an opened issue or the schedule caused the run. It posts one answer at most."""
     verdict: _Short = ""
+    why: _Short = ""
+    """Why a sweep answered again: ``new release``. Empty for every other run."""
     url: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """Address of the run's log."""
 

@@ -1,11 +1,13 @@
 """Our comment on an issue (a sticky comment): found by its marker and author, parsed, rendered, edited in place.
 
-The comment has five parts: a *note* above (running, updated, voided, superseded), the folded *code* that waits for
-approval, the *body* (a report), the folded *history* of runs, and two hidden lines, the record and the marker.
+The comment has six parts: a *note* above (running, updated, voided, superseded), the folded *code* that waits for
+approval, the *body* (a report), the issues with the *same* failure, the folded *history* of runs, and two hidden
+lines, the record and the marker.
 Anybody can write a comment with our marker, but only we can be its author.
 
 An edit sends no notification. So the first verdict is a new comment, which replaces the progress note, and a changed
-verdict is a new comment too. Every other change is an edit.
+verdict is a new comment too. Every other change is an edit. A sweep after a release may change hundreds of verdicts,
+and nobody asked for these runs: it edits, and the history tells the change.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from bot.forge.contract import Forge, PostedComment
 from bot.forge.run_record import (
     IssueRecord,
+    RecordedRun,
     VoidedVerdict,
     decode_record,
     encode_record,
@@ -34,6 +37,7 @@ MAX_BODY_BYTES = MAX_BYTES - 24_000
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
 _CODE = ("<!-- reprobot:code -->", "<!-- reprobot:end-code -->")
 _VOID = ("<!-- reprobot:void -->", "<!-- reprobot:end-void -->")
+_SAME = ("<!-- reprobot:same -->", "<!-- reprobot:end-same -->")
 _HISTORY = ("<!-- reprobot:history -->", "<!-- reprobot:end-history -->")
 RUNNING = "running"
 """The verdict in the marker before the first answer."""
@@ -48,6 +52,8 @@ class StickyComment:
     """The testcase that waits for approval, folded. Body and code share ``MAX_BODY_BYTES``."""
     body: str = ""
     """The report without its marker."""
+    same: str = ""
+    """The issues that have the same failure, as a sweep has checked."""
     record: IssueRecord = field(default_factory=IssueRecord)
     verdict: str = RUNNING
     issue: str = ""
@@ -114,8 +120,11 @@ def parse_sticky_comment(text: str) -> StickyComment:
     rest, note = _cut_out(remove_record(lines), *_NOTE)
     rest, code = _cut_out(rest, *_CODE)
     rest, _ = _cut_out(rest, *_VOID)
+    rest, same = _cut_out(rest, *_SAME)
     rest, _ = _cut_out(rest, *_HISTORY)
-    return StickyComment(note=note, code=code, body=rest.strip(), record=record, verdict=verdict, issue=issue)
+    return StickyComment(
+        note=note, code=code, body=rest.strip(), same=same, record=record, verdict=verdict, issue=issue
+    )
 
 
 def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
@@ -127,7 +136,7 @@ def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
 
 def parse_report(text: str) -> StickyComment:
     """Return a rendered report, whose last line is its marker, as a comment without note or record."""
-    return replace(parse_sticky_comment(text), note="", code="", record=IssueRecord())
+    return replace(parse_sticky_comment(text), note="", code="", same="", record=IssueRecord())
 
 
 def render_sticky_comment(sticky: StickyComment) -> str:
@@ -138,7 +147,8 @@ def render_sticky_comment(sticky: StickyComment) -> str:
     code = _wrap_lines(_CODE, sticky.code) if has_room else ""  # a part of it could end inside a fence
     void = _wrap_lines(_VOID, _render_void(sticky.record.void)) if sticky.record.void is not None else ""
     history = _wrap_lines(_HISTORY, _render_history(sticky.record))
-    parts = [note, code, void, sticky.body, history, f"{encode_record(sticky.record)}\n{marker}"]
+    same = _wrap_lines(_SAME, sticky.same)
+    parts = [note, code, void, sticky.body, same, history, f"{encode_record(sticky.record)}\n{marker}"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -159,12 +169,18 @@ def _render_history(record: IssueRecord) -> str:
     if len(past) < 2:
         return ""
     rows = [
-        f"- {run.at:%Y-%m-%d %H:%M} UTC: {run.verdict} for testcase `{run.testcase}`"
+        f"- {run.at:%Y-%m-%d %H:%M} UTC: {_render_step(before, run)} for testcase `{run.testcase}`"
         + (f" ({quote_code(run.asked, 80)})" if run.asked else "")
         + (f", [log]({run.url})" if _is_plain_url(run.url) else "")
-        for run in reversed(past[-MAX_HISTORY:])
+        for before, run in reversed(list(zip([None, *past], past, strict=False))[-MAX_HISTORY:])
     ]
     return "<details><summary>Runs so far</summary>\n\n" + "\n".join(rows) + "\n\n</details>"
+
+
+def _render_step(before: RecordedRun | None, run: RecordedRun) -> str:
+    """Return the verdict of a run; of a sweep's run, also the verdict before, and the reason of the run."""
+    change = f"{before.verdict} → " if run.why and before is not None and before.verdict != run.verdict else ""
+    return f"{change}{run.verdict}" + (f" ({quote_code(run.why)})" if run.why else "")
 
 
 def _is_plain_url(url: str) -> bool:
@@ -175,18 +191,18 @@ def _is_plain_url(url: str) -> bool:
 
 
 def publish_comment(
-    forge: Forge, repository: str, number: int, sticky: StickyComment, *, login: str
+    forge: Forge, repository: str, number: int, sticky: StickyComment, *, login: str, in_place: bool = False
 ) -> PostedComment:
     """Make ``sticky`` our comment on the issue: edit it in place, or write a new one for a new verdict.
 
     A new verdict replaces a progress note, which is deleted. A verdict that it supersedes stays, with a note that
-    links to the new one. An unchanged comment is not written.
+    links to the new one. An unchanged comment is not written. With ``in_place``, a new verdict edits an old one.
     """
     own = filter_own_comments(forge.list_comments(repository, number), login)
     text = render_sticky_comment(sticky)
     if not own:
         return forge.create_comment(repository, number, text)
-    posted = _replace_comment(forge, repository, number, own[-1], sticky, text)
+    posted = _replace_comment(forge, repository, number, own[-1], sticky, text, in_place=in_place)
     if sticky.verdict != RUNNING:
         for old in own:
             if old.id != posted.id and parse_sticky_comment(old.body).verdict == RUNNING:
@@ -195,12 +211,19 @@ def publish_comment(
 
 
 def _replace_comment(
-    forge: Forge, repository: str, number: int, old: PostedComment, sticky: StickyComment, text: str
+    forge: Forge,
+    repository: str,
+    number: int,
+    old: PostedComment,
+    sticky: StickyComment,
+    text: str,
+    *,
+    in_place: bool,
 ) -> PostedComment:
     before = parse_sticky_comment(old.body)
     if before.verdict == RUNNING != sticky.verdict:
         return forge.create_comment(repository, number, text)
-    if before.verdict != sticky.verdict != RUNNING:
+    if before.verdict != sticky.verdict != RUNNING and not in_place:
         new = forge.create_comment(repository, number, text)
         link = f"[the comment below]({new.url})" if _is_plain_url(new.url) else "the comment below"
         note = f"> Another run has come to another verdict since: see {link}."

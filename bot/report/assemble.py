@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.extract.types import Extraction, Missing, Repro
+from bot.extract.types import REST, Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
@@ -18,7 +18,8 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
-from bot.verdict.verdict import Report
+from bot.verdict.same_failure import match_same_failures
+from bot.verdict.verdict import Report, Verdict
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
@@ -70,15 +71,8 @@ def assemble_report(
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
-    observations = mark_costly_runs(plan, accept_other_values(plan.claim, seen.observations))
-    evidence = Evidence(
-        plan=plan,
-        observations=observations,
-        findings=seen.findings,
-        trail=seen.trail,
-        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
-        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
-    )
+    evidence = _make_evidence(asked, plan, seen)
+    observations = evidence.observations
     verdict = judge(evidence)
     found = find_bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)
@@ -103,6 +97,30 @@ def assemble_report(
     )
 
 
+def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observation]) -> Verdict:
+    """Return the verdict on the runs before the diagnosis, whose findings may change it.
+
+    Raises:
+        InfraError: as in `assemble_report`.
+    """
+    require_testcase_runs(observations)
+    return judge(_make_evidence(asked, plan, Investigation(observations=tuple(observations))))
+
+
+def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
+    return Evidence(
+        plan=plan,
+        observations=mark_costly_runs(
+            plan, match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
+        ),
+        findings=seen.findings,
+        trail=seen.trail,
+        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
+        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
+    )
+
+
 def _list_releases(catalogue: Catalogue, toolchain: str, observations: Sequence[Observation]) -> tuple[Release, ...]:
     """Return the catalogue's facts about the builds that ran. A nightly or a commit may not be in the catalogue."""
     ran = {seen.version for seen in observations}
@@ -116,9 +134,10 @@ def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ..
 
 
 def _make_missing_finding(item: Missing) -> Finding:
+    kind = "rest of" if item.kind == REST else item.kind
     return Finding(
         kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not contain"
+        summary=f"the testcase needs the {kind} {item.name}, which the report does not contain"
         + (f": it {item.why}" if item.why else ""),
         evidence={"kind": item.kind, "name": item.name},
     )

@@ -15,7 +15,7 @@ from bot.report.sections.failures import render_comparison, render_failure, rend
 from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import render_headline
 from bot.report.sections.next_step import render_next_step
-from bot.report.sections.ranges import render_changes, render_deep_change, render_likely_fix
+from bot.report.sections.ranges import render_changes, render_deep_change, render_landing, render_likely_fix
 from bot.report.sections.reasons import capitalize_sentence, render_reasons
 from bot.report.sections.request import render_request
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
@@ -90,6 +90,7 @@ def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Secti
         Section("", render_failure(report)),
         Section("", render_reasons(report)),
         Section("", render_deep_change(report)),
+        Section("", render_landing(report)),
         Section("", render_next_step(report)),
         _fold(_name_evidence(findings), render_evidence(findings, detail), quotes=True),
         _fold("Changes of behaviour and related commits", _render_ranges(report) if deciding else ""),

@@ -16,6 +16,7 @@ import msgspec
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
 from bot.issue import Attachment, Issue
 from bot.verdict.behaviour import find_behaviour
+from bot.verdict.landing import FixLanding, find_landing
 from bot.verdict.verdict import LikelyFix, Report
 from runners.core.protocol import Bisection, Claim, CommitRange, Observation, Signature, Smaller, Suspect
 
@@ -55,6 +56,7 @@ def make_document(report: Report, comment: str) -> Json:
         "observations": [_dump_observation(seen) for seen in report.observations],
         "findings": [msgspec.to_builtins(finding) for finding in report.findings],
         "bisection": _dump_bisections(report.bisections),
+        "landing": _dump_landing(find_landing(report)),
         "likely_fix": _dump_likely_fix(report.likely),
         "smaller": None if report.smaller is None else _dump_smaller(report.smaller),
         "verdict": {
@@ -66,6 +68,14 @@ def make_document(report: Report, comment: str) -> Json:
             "evidence": list(report.verdict.evidence),
             "grounds": [str(one) for one in report.verdict.grounds],
             "leaning": None if report.verdict.leaning is None else report.verdict.leaning.value,
+            "votes": [
+                {
+                    "reference": one.reference,
+                    "says": "wrong" if one.wrong else "right",
+                    "version": one.version or None,
+                }
+                for one in report.verdict.votes
+            ],
         },
         "command": report.command,
         "notes": list(report.notes),
@@ -229,6 +239,17 @@ def _dump_range(commits: CommitRange) -> Json:
 
 def _dump_suspect(suspect: Suspect) -> Json:
     return {"commit": suspect.commit, "subject": suspect.subject, "score": suspect.score, "why": list(suspect.why)}
+
+
+def _dump_landing(landing: FixLanding | None) -> Json | None:
+    if landing is None:
+        return None
+    return {
+        "change": landing.change or None,
+        "commit": landing.is_commit,
+        "release": landing.release or None,
+        "without": list(landing.without),
+    }
 
 
 def _dump_likely_fix(likely: LikelyFix | None) -> Json | None:

@@ -26,7 +26,7 @@ from bot.report.sections.failures import describe_ending, render_comparison
 from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import TITLES, render_sentence
 from bot.report.sections.next_step import render_next_step
-from bot.report.sections.ranges import render_changes, render_likely_fix
+from bot.report.sections.ranges import render_changes, render_landing, render_likely_fix
 from bot.report.sections.reasons import render_reasons
 from bot.report.sections.request import render_request
 from bot.report.sections.run_again import list_shell_lines
@@ -74,7 +74,7 @@ def _render_below_table(report: Report) -> tuple[str, ...]:
     """Return the changes of behaviour, the commits that may have fixed the failure, and the minimized testcase."""
     smaller = render_smaller(report.smaller)
     cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
-    return (*render_changes(report), render_likely_fix(report.likely), cut)
+    return (*render_changes(report), render_landing(report), render_likely_fix(report.likely), cut)
 
 
 @cache

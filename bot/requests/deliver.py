@@ -29,7 +29,7 @@ from bot.requests.conversation import remove_eyes
 from bot.requests.labels import update_labels
 from bot.requests.plan_file import Case
 from bot.requests.testcase import extract_with_blocks
-from bot.settings import UnaskedAnswers
+from bot.settings import Settings, UnaskedAnswers
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.errors import InfraError
 from runners.core.protocol import digest_of
@@ -95,7 +95,8 @@ def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
         return Delivery(url=url, message=f"nothing is posted ({report.verdict.kind}): nobody asked for this run")
     answer = parse_report(render_comment(replace(report, log=case.run.url), MAX_BODY_BYTES))
     note = _note_edit(case, current.state) or _note_update(case, current.sticky, answer)
-    sticky = replace(answer, record=record, note=note)
+    same = current.sticky.same if current.sticky.verdict == answer.verdict else ""
+    sticky = replace(answer, record=record, note=note, same=same)
     posted = publish_comment(forge, repository, number, sticky, login=current.login)
     update_labels(forge, repository, number, case.settings, report.verdict.kind)
     return Delivery(url=posted.url, message=f"answered: {report.verdict.kind}")
@@ -184,13 +185,18 @@ def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
 def _is_silent(case: Case, report: Report) -> bool:
     """True if this answer is not posted: the run was not requested, and the settings want no such answer."""
     assert case.run is not None
-    match case.settings.events.post:
+    return case.run.unasked and not may_post_unasked(case.settings, report.verdict.kind)
+
+
+def may_post_unasked(settings: Settings, kind: VerdictKind) -> bool:
+    """True if the settings allow this answer of a run that nobody asked for."""
+    match settings.events.post:
         case UnaskedAnswers.ALL:
-            return False
+            return True
         case UnaskedAnswers.ANSWERS:
-            return case.run.unasked and report.verdict.kind in SILENT
+            return kind not in SILENT
         case UnaskedAnswers.NOTHING:
-            return case.run.unasked
+            return False
 
 
 def _remove_eyes(forge: Forge, case: Case) -> None:

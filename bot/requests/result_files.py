@@ -84,7 +84,7 @@ def _read_cell(folder: Path, cell: JobCell, plan_sha256: str, refused: str | Non
     """Read a result as the probe wrote it, or from the folder of the artifact that carried it."""
     content: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
     for inner in ("", f"cell-{cell.id}"):
-        read = _read_file(folder / inner, f"{cell.id}.json")
+        read = read_plain_file(folder / inner, f"{cell.id}.json")
         if read is not None:
             content = read if refused is None else refused
             break
@@ -94,7 +94,7 @@ def _read_cell(folder: Path, cell: JobCell, plan_sha256: str, refused: str | Non
     return RefusedResult(cell=cell.id, why=checked) if isinstance(checked, str) else checked
 
 
-def _read_file(folder: Path, name: str) -> bytes | str | None:
+def read_plain_file(folder: Path, name: str) -> bytes | str | None:
     """Return a plain file's bytes, or why it is refused, or None if there is no file.
 
     Follows no symbolic link, and does not block on a pipe.

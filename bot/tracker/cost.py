@@ -14,6 +14,8 @@ from bot.tracker.rows import IssueRow
 USUAL_SECONDS = 60.0
 """Time of an issue's runs where no issue of the tracker was run yet, from sweeps over TVM and IREE issues."""
 USUAL_RUNS = 12
+BYTES_PER_RUN = 2_000
+"""Size of a run in the ledger, from sweeps over TVM and IREE issues."""
 REQUESTS_PER_ISSUE = 2
 
 
@@ -39,13 +41,20 @@ class SweepSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time of this process and its children, sandboxes included where they are its children."""
     jobs: int = 1
     """Issues at the same time, each with one run at a time."""
+    elsewhere_s: float = 0.0
+    """Time of runs that other machines made for this sweep, beside ``wall_s``."""
     requests: int = 0
     ledger_bytes: int = 0
 
     @property
+    def core_hours(self) -> float:
+        """Hours of cores that the sweep kept to itself: wall time × jobs, idle or not, and runs on other machines."""
+        return (self.wall_s * self.jobs + self.elsewhere_s) / 3600
+
+    @property
     def issues_per_core_hour(self) -> float | None:
-        """Issues for each hour of a core that the sweep kept to itself: wall time × jobs, idle or not."""
-        return 3600 * self.answered / (self.wall_s * self.jobs) if self.wall_s and self.answered else None
+        """Answered issues for each core-hour; None if no issue was answered."""
+        return self.answered / self.core_hours if self.core_hours and self.answered else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +65,10 @@ class Estimate:
     """Reason → number of issues."""
     runs: int
     seconds: float
+    core_hours: float
     requests: int
+    ledger_bytes: int
+    """Bytes that the ledger grows by."""
     measured: int
     """Number of issues that the figures are taken from; 0 for the usual figures."""
 
@@ -71,6 +83,8 @@ def estimate_cost(reasons: Iterable[str], rows: Sequence[IssueRow], *, jobs: int
         due=due,
         runs=round(runs * due.total()),
         seconds=seconds * due.total() / jobs,
+        core_hours=seconds * due.total() / 3600,
+        ledger_bytes=round(runs * due.total()) * BYTES_PER_RUN,
         requests=REQUESTS_PER_ISSUE * due.total() if remote else 0,
         measured=len(ran),
     )
@@ -84,7 +98,8 @@ def describe_estimate(one: Estimate) -> tuple[str, ...]:
     source = f"from {one.measured} issues that ran before" if one.measured else "no issue ran before: usual figures"
     return (
         f"{one.due.total()} issues to answer ({why})",
-        f"about {one.runs} runs, {format_time(one.seconds)}, {one.requests} requests ({source})",
+        f"about {one.runs} runs, {format_time(one.seconds)}, {one.core_hours:.1f} core-hours, "
+        f"{one.requests} requests, {one.ledger_bytes / 2**20:.1f} MiB of the ledger ({source})",
     )
 
 
@@ -100,7 +115,7 @@ def describe_summary(one: SweepSummary) -> tuple[str, ...]:
     lines.append(
         f"{one.runs_made} runs made, {one.runs_reused} from the ledger; {format_time(one.wall_s)}, "
         f"{format_time(one.cpu_s)} of processor time"
-        + (f", {rate:.0f} issues per core-hour" if rate is not None else "")
+        + (f", {one.core_hours:.2g} core-hours, {rate:.0f} issues per core-hour" if rate is not None else "")
         + f"; {one.requests} requests; ledger {one.ledger_bytes / 2**20:.1f} MiB"
     )
     if one.stopped:

@@ -171,6 +171,12 @@
 
   const dialog = $("detail");
 
+  function describeFix(row) {
+    const by = /^[0-9a-f]{40}$/.test(row.fixed_by ?? "") ? `commit ${row.fixed_by.slice(0, 12)}` : row.fixed_by;
+    return [by, row.fixed && (by ? `first released in ${row.fixed}` : row.fixed),
+      row.not_in && `not in ${row.not_in.join(", ")}`].filter(Boolean).join(", ");
+  }
+
   function show(id) {
     const row = byId.get(id);
     if (!row) return;
@@ -179,7 +185,7 @@
       ["Verdict", `${titleOf(row.verdict)}${row.confidence ? `, confidence ${row.confidence.toFixed(2)}` : ""}`],
       ["In words", row.headline],
       ["Changed", change ? `from ${titleOf(change.before)} to ${titleOf(change.after)} (${change.why})` : ""],
-      ["Fixed in", row.fixed],
+      ["Fixed in", describeFix(row)],
       ["Regressed in", row.regressed],
       ["Cannot run because", row.why],
       ["Failure", row.signature],
@@ -203,7 +209,8 @@
         ...cells.map(([version, code]) => make("li", { class: code }, `${version} ${WORDS[code]}`))));
     }
     if (row.like) {
-      parts.push(make("h3", {}, "Behaves like"), make("ul", {}, ...row.like.map((other) => make("li", {}, issueButton(other)))));
+      parts.push(make("h3", {}, "Behaves like"), make("ul", {}, ...row.like.map((other) =>
+        make("li", {}, issueButton(other), row.same?.includes(other) ? ": the same failure, by runs of both testcases" : ""))));
     }
     parts.push(make("p", { class: "bar" }, make("button", { type: "button", onclick: () => dialog.close() }, "Close")));
     dialog.replaceChildren(...parts);
@@ -300,13 +307,51 @@
       : make("p", { class: "soft" }, "No two issues behave alike."));
   }
 
+  // The curve of a calibrated bot lies on the diagonal. The table beside it has the same figures.
+  function drawCurve(bins) {
+    const SIZE = 220, EDGE = 30;
+    const svg = (tag, attributes, ...inner) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+      element.append(...inner);
+      return element;
+    };
+    const x = (share) => EDGE + share * SIZE;
+    const y = (share) => EDGE / 3 + (1 - share) * SIZE;
+    const label = (text, at, up, anchor) => svg("text", { x: at, y: up, "text-anchor": anchor }, text);
+    const points = bins.map((one) => [x(one.mean), y(one.right / one.known), one]);
+    return svg("svg", {
+      class: "curve", viewBox: `0 0 ${SIZE + EDGE + 12} ${SIZE + EDGE + 12}`, role: "img",
+      "aria-label": "Reliability curve: share of right verdicts by confidence. The table has its figures.",
+    },
+      svg("rect", { x: x(0), y: y(1), width: SIZE, height: SIZE, class: "frame" }),
+      svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "ideal" }),
+      svg("polyline", { points: points.map(([a, b]) => `${a},${b}`).join(" "), class: "measured" }),
+      ...points.map(([a, b, one]) => svg("circle", { cx: a, cy: b, r: Math.min(9, 3 + Math.sqrt(one.known)) })),
+      label("0", x(0), y(0) + 14, "middle"), label("confidence", x(0.5), y(0) + 14, "middle"), label("1", x(1), y(0) + 14, "middle"),
+      label("0", x(0) - 5, y(0), "end"), label("right", x(0) - 3, y(0.5), "end"), label("1", x(0) - 5, y(1) + 9, "end"));
+  }
+
   function drawTruth() {
     const lines = (data.truth ?? []).map((one) => [titleOf(one.verdict), one.open, one.closed]);
-    const curve = (data.reliability ?? []).map((one) => [`${one.low.toFixed(1)} to ${one.high.toFixed(1)}`, one.known, one.right,
-      one.known ? `${Math.round(100 * one.right / one.known)} %` : ""]);
+    const bins = (data.reliability ?? []).filter((one) => one.known);
+    const curve = bins.map((one) => [`${one.low.toFixed(1)} to ${one.high.toFixed(1)}`, one.known, one.right,
+      `${Math.round(100 * one.right / one.known)} %`, one.mean.toFixed(2)]);
+    const wrong = data.disagree ?? [];
     if (lines.length) $("truth").append(makeTable(["Verdict", "Open", "Closed"], lines));
     $("truth").append(make("p", { class: "soft" }, data.truth_note ?? ""));
-    if (curve.some((line) => line[1])) $("truth").append(makeTable(["Confidence", "Decided issues", "Verdict agrees", "Share"], curve));
+    if (curve.length) {
+      $("truth").append(
+        make("div", { class: "beside" }, drawCurve(bins),
+          makeTable(["Confidence", "Decided", "Agree", "Share", "Mean confidence"], curve)),
+        makeTable(["Deciding fact", "Verdicts"], Object.entries(data.decided ?? {})));
+    }
+    if (wrong.length) {
+      $("truth").append(make("h3", {}, "Verdicts that a later fact contradicts"),
+        make("div", { class: "brief", tabindex: 0, role: "group", "aria-label": "Contradicted verdicts" },
+          makeTable(["Issue", "Verdict", "Confidence", "Fact"], wrong.slice(0, 100).map((one) =>
+            [issueButton(one.id), titleOf(one.verdict), one.confidence.toFixed(2), one.fact]))));
+    }
   }
 
   drawTiles();

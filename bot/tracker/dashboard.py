@@ -9,6 +9,7 @@ import base64
 import csv
 import hashlib
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
@@ -29,7 +30,7 @@ from bot.tracker.cost import SweepSummary, describe_summary
 from bot.tracker.duplicates import mark_alike
 from bot.tracker.rows import FAILED, Change, IssueRow
 from bot.tracker.state import TrackerState
-from bot.tracker.truth import TRUTH_NOTE, count_states, measure_reliability
+from bot.tracker.truth import TRUTH_NOTE, TruthEntry, count_states, list_truth, measure_reliability
 from bot.verdict.verdict import VerdictKind
 from runners.core.catalogue import Catalogue
 
@@ -45,13 +46,16 @@ MAX_FAILURE = 300
 COLUMNS = (
     *("id", "title", "url", "state", "labels", "verdict", "confidence", "headline", "toolchain", "fixed_in"),
     *("regressed_in", "why", "signature", "passes", "like", "answered", "runs", "runs_from_ledger", "seconds"),
+    *("fixed_by", "not_in", "reason", "same"),
 )
+TRUTH_COLUMNS = ("id", "verdict", "confidence", "answered", "agrees", "fact", "commit")
 
 
 def write_dashboard(
     out: Path, name: str, state: TrackerState, summary: SweepSummary, catalogue: Catalogue, *, now: datetime
 ) -> None:
-    """Write ``index.html``, ``issues.json``, ``issues.csv``, ``index.md`` and ``sweep.json`` into the folder ``out``.
+    """Write ``index.html``, ``issues.json``, ``issues.csv``, ``truth.json``, ``truth.csv``, ``index.md`` and
+    ``sweep.json`` into the folder ``out``.
 
     Raises:
         UserError: a file cannot be written.
@@ -60,11 +64,19 @@ def write_dashboard(
     rows.sort(key=lambda row: (row.issue.created, row.issue.id), reverse=True)
     state.keep_rows(rows)
     changes = state.list_changes(summary.sweep)
-    write_file(out / "index.html", render_dashboard(name, rows, changes, summary, catalogue, now=now))
+    truth = list_truth(state.list_answers(), {row.issue.id: row for row in rows}, state.list_fates())
+    write_file(out / "index.html", render_dashboard(name, rows, changes, truth, summary, catalogue, now=now))
+    write_file(out / "truth.json", format_json({"schema": 1, "tracker": name, **dump_truth(truth)}))
+    write_file(out / "truth.csv", render_truth_csv(truth))
     write_file(out / "issues.json", format_json({"schema": 1, "tracker": name, "issues": msgspec.to_builtins(rows)}))
     write_file(out / "issues.csv", render_csv(rows))
     write_file(out / "index.md", render_markdown(name, rows))
-    write_file(out / "sweep.json", format_json({"schema": 1, "tracker": name, **msgspec.to_builtins(summary)}))
+    write_file(out / "sweep.json", format_json({"schema": 1, "tracker": name, **_dump_cost(summary)}))
+
+
+def _dump_cost(summary: SweepSummary) -> dict[str, Any]:
+    derived = {"core_hours": summary.core_hours, "issues_per_core_hour": summary.issues_per_core_hour}
+    return {**msgspec.to_builtins(summary), **derived}
 
 
 def render_csv(rows: Iterable[IssueRow]) -> str:
@@ -79,9 +91,28 @@ def render_csv(rows: Iterable[IssueRow]) -> str:
             *(row.verdict, row.confidence, row.headline, row.toolchain, row.fixed_in, row.regressed_in, row.why),
             *(_describe_failure(row), " ".join(row.passes), " ".join(row.like), row.answered),
             *(work.made, work.reused, work.seconds),
+            *(row.fixed_by, " ".join(row.not_in), row.reason, " ".join(row.same)),
         )
         writer.writerow([_disarm_formula(clean_text(value)) if isinstance(value, str) else value for value in values])
     return text.getvalue()
+
+
+def render_truth_csv(truth: Iterable[TruthEntry]) -> str:
+    """Return each verdict beside what became of its issue, as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(TRUTH_COLUMNS)
+    for one in truth:
+        agrees = {True: "yes", False: "no", None: ""}[one.agrees]
+        fact = _disarm_formula(clean_text(one.fact))
+        writer.writerow((one.id, one.verdict, one.confidence, one.answered, agrees, fact, one.commit))
+    return text.getvalue()
+
+
+def dump_truth(truth: Sequence[TruthEntry]) -> dict[str, Any]:
+    """Return the truth ledger and its reliability curve as JSON."""
+    entries = [{**msgspec.to_builtins(one), "fact": clean_text(one.fact)} for one in truth]
+    return {"note": TRUTH_NOTE, "entries": entries, "reliability": msgspec.to_builtins(measure_reliability(truth))}
 
 
 def _disarm_formula(text: str) -> str:
@@ -101,6 +132,7 @@ def render_dashboard(
     name: str,
     rows: Sequence[IssueRow],
     changes: Sequence[Change],
+    truth: Sequence[TruthEntry],
     summary: SweepSummary,
     catalogue: Catalogue,
     *,
@@ -109,7 +141,7 @@ def render_dashboard(
     """Return the page. Strangers' words reach it as JSON, and its script shows them as text only."""
     place = files("bot.tracker")
     style, script = (place.joinpath(f"dashboard.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    data = make_data(name, rows, changes, summary, catalogue, now=now)
+    data = make_data(name, rows, changes, truth, summary, catalogue)
     return (
         _make_environment()
         .get_template("dashboard.html.j2")
@@ -131,10 +163,9 @@ def make_data(
     name: str,
     rows: Sequence[IssueRow],
     changes: Sequence[Change],
+    truth: Sequence[TruthEntry],
     summary: SweepSummary,
     catalogue: Catalogue,
-    *,
-    now: datetime,
 ) -> dict[str, Any]:
     """Return the page's data. A row's cells are one string, with a letter for each release."""
     releases = {
@@ -151,7 +182,13 @@ def make_data(
         "changes": msgspec.to_builtins(changes),
         "truth": msgspec.to_builtins(count_states(rows)),
         "truth_note": TRUTH_NOTE,
-        "reliability": msgspec.to_builtins(measure_reliability(rows)),
+        "disagree": [
+            {"id": one.id, "verdict": one.verdict, "confidence": one.confidence, "fact": clean_text(one.fact)}
+            for one in truth
+            if one.agrees is False
+        ],
+        "decided": Counter(clean_text(one.fact) for one in truth if one.agrees is not None),
+        "reliability": msgspec.to_builtins(measure_reliability(truth)),
         "sweep": msgspec.to_builtins(summary),
     }
 
@@ -177,11 +214,14 @@ def _dump_row(row: IssueRow, releases: Sequence[str]) -> dict[str, Any]:
         "toolchain": row.toolchain,
         "cells": "".join(_CODES.get(row.cells.get(version, ""), NO_RUN) for version in releases).rstrip(NO_RUN),
         "fixed": row.fixed_in,
+        "fixed_by": clean_text(row.fixed_by),
+        "not_in": list(row.not_in),
         "regressed": row.regressed_in,
         "why": clean_text(row.why),
         "signature": clean_text(_describe_failure(row)),
         "passes": [clean_text(name) for name in row.passes],
         "like": list(row.like),
+        "same": list(row.same),
         "page": row.page,
         "answered": row.answered,
     }

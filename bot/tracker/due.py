@@ -10,6 +10,7 @@ from importlib.resources.abc import Traversable
 
 import msgspec
 
+from bot.extract.parsed_issue import MAX_COMMENTS
 from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.rows import FAILED, Fingerprint, IssueRow
@@ -44,8 +45,9 @@ def explain_due(row: IssueRow | None, now: Fingerprint, *, is_open: bool) -> str
 
 
 def digest_text(issue: Issue) -> str:
-    """Return the digest of everything of an issue that extraction reads."""
-    parts = [issue.sha256, *(comment.body for comment in issue.comments), *(one.sha256 for one in issue.attachments)]
+    """Return the digest of everything of an issue that extraction reads: of the comments, the author's first ones."""
+    own = [comment.body for comment in issue.comments if issue.is_by(comment.author)][:MAX_COMMENTS]
+    parts = [issue.sha256, *own, *(one.sha256 for one in issue.attachments)]
     return _digest("\0".join(parts).encode("utf-8", "replace"))
 
 

@@ -13,12 +13,13 @@ from itertools import combinations
 import msgspec
 
 from bot.tracker.rows import IssueRow
-from bot.tracker.summary import BAD
+from bot.tracker.summary import BAD, GOOD
 from bot.verdict.verdict import VerdictKind
 from runners.core.failure.compare import compare_signatures
 from runners.core.protocol import Signature
 from runners.toolchains import find_toolchain
 
+ANSWERS = frozenset({GOOD, BAD})
 MOST_SUGGESTIONS = 3
 ALIKE = 0.9
 """Similarity of two failures from which on they count as one. Higher than for a report and its own runs: two issues
@@ -45,19 +46,42 @@ def mark_alike(rows: Sequence[IssueRow]) -> list[IssueRow]:
             if (score := measure_likeness(one, other)) >= ALIKE:
                 found[one.issue.id].append((score, other.issue.id))
                 found[other.issue.id].append((score, one.issue.id))
-    return [msgspec.structs.replace(row, like=_choose_best(found[row.issue.id])) for row in rows]
+    return [msgspec.structs.replace(row, like=_choose_best(row, found[row.issue.id])) for row in rows]
 
 
-def _choose_best(found: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    best = sorted(found, key=lambda pair: (-pair[0], pair[1]))[:MOST_SUGGESTIONS]
-    return tuple(id for _, id in best)
+def _choose_best(row: IssueRow, found: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+    """Return the ids that runs of both testcases have confirmed, then the most alike."""
+    best = (id for _, id in sorted(found, key=lambda pair: (-pair[0], pair[1])))
+    return tuple(dict.fromkeys((*row.same, *best)))[:MOST_SUGGESTIONS]
 
 
-def measure_likeness(one: IssueRow, other: IssueRow) -> float:
-    """Return how alike two issues behave, 0 … 1. Identical testcases that fail are alike by definition."""
+def list_candidates(rows: Sequence[IssueRow]) -> list[tuple[IssueRow, IssueRow]]:
+    """Return the pairs that may have one failure, the most alike first: only runs of both testcases can tell.
+
+    A release that cannot run a testcase, for example because the testcase also uses an API that came later, counts
+    neither for the pair nor against it.
+    """
+    groups: dict[tuple[str, ...], list[IssueRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.issue.id):
+        if row.failure is not None and row.verdict in SHOWN:
+            groups[row.toolchain, row.device, row.failure.type].append(row)
+    scored = [
+        (score, one, other)
+        for group in groups.values()
+        for one, other in combinations(group, 2)
+        if (score := measure_likeness(one, other, is_candidate=True)) >= ALIKE
+    ]
+    return [(one, other) for _, one, other in sorted(scored, key=lambda each: -each[0])]
+
+
+def measure_likeness(one: IssueRow, other: IssueRow, *, is_candidate: bool = False) -> float:
+    """Return how alike two issues behave, 0 … 1. Identical testcases that fail are alike by definition.
+
+    A candidate is compared only on the releases where both testcases passed or failed as reported.
+    """
     if one.failure is None or other.failure is None or one.toolchain != other.toolchain:
         return 0.0
-    if not _agree_on_releases(one, other):
+    if not _agree_on_releases(one, other, is_candidate=is_candidate):
         return 0.0
     if one.testcase and one.testcase == other.testcase:
         return 1.0
@@ -80,9 +104,11 @@ def _list_words(failure: Signature) -> list[str]:
     return re.findall(r"[^\W\d]\w*", failure.message)
 
 
-def _agree_on_releases(one: IssueRow, other: IssueRow) -> bool:
+def _agree_on_releases(one: IssueRow, other: IssueRow, *, is_candidate: bool) -> bool:
     """True if both fail on a common release, and no common release tells them apart."""
     common = one.cells.keys() & other.cells.keys()
+    if is_candidate:
+        common = {version for version in common if {one.cells[version], other.cells[version]} <= ANSWERS}
     if any(one.cells[version] != other.cells[version] for version in common):
         return False
     return any(one.cells[version] == other.cells[version] == BAD for version in common)

@@ -23,6 +23,9 @@ class TrackedIssue(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = True
     locked: bool = False
     created: datetime
+    closed: datetime | None = None
+    closed_as: str = ""
+    """The reason that the forge shows, such as ``completed`` or ``not_planned``; empty if there is none."""
     revision: str
     """Changes whenever the issue may have changed: the time of the last update, or the digest of the file."""
 
@@ -63,6 +66,11 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     cells: dict[str, str] = {}
     """Release → `good`, `bad`, `mixed`, or the outcome of runs that are neither."""
     fixed_in: str = ""
+    """The first release with the fix."""
+    fixed_by: str = ""
+    """The commit of the fix, or the first build between releases that has it, as far as it was found."""
+    not_in: tuple[str, ...] = ()
+    """Releases of maintenance branches that were published after the fix and still fail."""
     regressed_in: str = ""
     why: str = ""
     """Why there is no run, or why the row failed."""
@@ -74,11 +82,52 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     """Compiler passes that a diagnosis found guilty."""
     like: tuple[str, ...] = ()
     """Ids of issues that behave alike, the most alike first."""
+    same: tuple[str, ...] = ()
+    """Those of ``like`` whose minimised testcase behaves as this issue's, each on the builds of both."""
     page: str = ""
     """File of the report, relative to the dashboard."""
     answered: str = ""
     """Time of the answer, as ISO 8601."""
+    reason: str = ""
+    """Why the issue was answered: ``new issue``, ``new release``."""
+    posted: str = ""
+    """The answer that our comment on the issue was last compared with; empty if it was never compared."""
+    foreign: bool = False
+    """True for an answer that another machine gave. It is shown, and never posted."""
     work: Work = Work()
+
+
+class PairCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison of two issues by runs of their minimised testcases. It stands as long as ``key`` does."""
+
+    key: str
+    """Digest of everything that the outcome depends on."""
+    same: bool
+    why: str
+    builds: tuple[str, ...] = ()
+    """The builds on which both minimised testcases were good or bad."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict as it was given, for the comparison with what became of the issue."""
+
+    id: str
+    verdict: str
+    confidence: float
+    answered: str
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an issue, beyond what its list shows."""
+
+    id: str
+    commit: str = ""
+    """The commit that closed the issue; empty if none did."""
+    closed: datetime | None = None
+    """The closing that ``commit`` belongs to."""
+    voided: str = ""
+    """The verdict that a maintainer withdrew with ``/repro void``."""
+    voided_at: datetime | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

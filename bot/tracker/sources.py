@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from bot.forge.contract import ForgeRefused, IssueBrief, IssuePage, IssueQuery, RateLimited, TrackerReader
+from bot.forge.run_record import decode_record
 from bot.forge.source import is_open, parse_issue
 from bot.issue import Issue
-from bot.tracker.rows import TrackedIssue
+from bot.report.comment import read_marker
+from bot.tracker.rows import Fate, TrackedIssue
 from runners.core.errors import InfraError, UserError
 
 ATTEMPTS = 4
@@ -60,6 +62,27 @@ class IssueSource(Protocol):
     def has_issues(self) -> bool:
         """True if the tracker has an issue in any state."""
 
+    def list_closed(self, since: datetime | None) -> Iterator[TrackedIssue]:
+        """Yield the closed issues that changed since, as far as the tracker tells times of changes.
+
+        Raises:
+            InfraError: the forge does not answer.
+        """
+
+    def list_voids(self, since: datetime) -> Iterator[Fate]:
+        """Yield the verdicts of ours that a maintainer withdrew, in comments that changed since.
+
+        Raises:
+            InfraError: the forge does not answer.
+        """
+
+    def fetch_closing_commit(self, issue: TrackedIssue) -> str:
+        """Return the commit that closed an issue; empty if none did, or the tracker does not know.
+
+        Raises:
+            InfraError: the forge does not answer.
+        """
+
     def fetch_issue(self, issue: TrackedIssue) -> Issue:
         """Return an issue's text.
 
@@ -103,6 +126,22 @@ class GithubSource:
     def has_issues(self) -> bool:
         return next(self.list_issues(Selection(state="all")), None) is not None
 
+    def list_closed(self, since: datetime | None) -> Iterator[TrackedIssue]:
+        return self.list_issues(Selection(state="closed", since=since))
+
+    def list_voids(self, since: datetime) -> Iterator[Fate]:
+        login = self.forge.get_login()
+        comments = self._ask(lambda: self.forge.list_changed_comments(self.name, since)).comments
+        for comment in comments:
+            marker = read_marker(comment.body)
+            # Without an account of our own, any app's comment in our shape counts: only apps of the repository write.
+            is_ours = comment.author == login if login else comment.author.endswith("[bot]")
+            if marker is not None and is_ours and (void := decode_record(comment.body).void) is not None:
+                yield Fate(id=str(comment.number), voided=marker[0], voided_at=void.at)
+
+    def fetch_closing_commit(self, issue: TrackedIssue) -> str:
+        return self._ask(lambda: self.forge.fetch_closing_commit(self.name, int(issue.id)))
+
     def fetch_issue(self, issue: TrackedIssue) -> Issue:
         return self._ask(lambda: self.forge.fetch_issue(self.name, int(issue.id)))
 
@@ -145,6 +184,8 @@ class GithubSource:
             open=brief.open,
             locked=brief.locked,
             created=brief.created,
+            closed=brief.closed,
+            closed_as=brief.closed_as,
             revision=brief.updated.isoformat(),
         )
 
@@ -173,6 +214,15 @@ class FolderSource:
 
     def has_issues(self) -> bool:
         return any(True for _ in self._list_files())
+
+    def list_closed(self, since: datetime | None) -> Iterator[TrackedIssue]:
+        return self.list_issues(Selection(state="closed"))  # a file tells when it was created, not when it was closed
+
+    def list_voids(self, since: datetime) -> Iterator[Fate]:
+        return iter(())
+
+    def fetch_closing_commit(self, issue: TrackedIssue) -> str:
+        return ""
 
     def fetch_issue(self, issue: TrackedIssue) -> Issue:
         path = self.folder / issue.id

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from bot.forge.contract import IssuePage
-from bot.tracker.rows import Change, IssueRow
+from bot.tracker.rows import FAILED, Answer, Change, Fate, IssueRow, PairCheck
 from runners.core.database import Database, open_database
 
 MIGRATIONS = (
@@ -18,6 +18,14 @@ CREATE TABLE issues (id TEXT PRIMARY KEY, row BLOB NOT NULL) STRICT;
 CREATE TABLE pages (key TEXT PRIMARY KEY, page BLOB NOT NULL) STRICT;
 CREATE TABLE sweeps (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT, summary BLOB) STRICT;
 CREATE TABLE changes (sweep INTEGER NOT NULL, id TEXT NOT NULL, change BLOB NOT NULL, PRIMARY KEY (sweep, id)) STRICT;
+""",
+    """
+CREATE TABLE answers (
+    id TEXT NOT NULL, answered TEXT NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (id, answered)
+) STRICT;
+CREATE TABLE fates (id TEXT PRIMARY KEY, fate BLOB NOT NULL) STRICT;
+CREATE TABLE pairs (one TEXT NOT NULL, other TEXT NOT NULL, checked BLOB NOT NULL, PRIMARY KEY (one, other)) STRICT;
+CREATE TABLE positions (name TEXT PRIMARY KEY, at TEXT NOT NULL) STRICT;
 """,
 )
 
@@ -50,11 +58,68 @@ class TrackerState:
             self._data.change(
                 "INSERT OR REPLACE INTO issues (id, row) VALUES (?, ?)", (row.issue.id, msgspec.json.encode(row))
             )
+            if row.verdict != FAILED:
+                self._keep_answers([row])
             if change is not None:
                 self._data.change(
                     "INSERT OR REPLACE INTO changes (sweep, id, change) VALUES (?, ?, ?)",
                     (sweep, change.id, msgspec.json.encode(change)),
                 )
+
+    def keep_merged(self, rows: Sequence[IssueRow]) -> None:
+        """Keep rows that another sweep answered."""
+        with self._data.begin_transaction():
+            for row in rows:
+                self._data.change(
+                    "INSERT OR REPLACE INTO issues (id, row) VALUES (?, ?)", (row.issue.id, msgspec.json.encode(row))
+                )
+            self._keep_answers([row for row in rows if row.verdict != FAILED])
+
+    # ------------------------------------------------------------------------------------------ duplicates
+
+    def list_pair_checks(self) -> dict[tuple[str, str], PairCheck]:
+        """Return the comparisons of two issues, by their ids in order."""
+        rows = self._data.select("SELECT one, other, checked FROM pairs")
+        return {(one, other): msgspec.json.decode(checked, type=PairCheck) for one, other, checked in rows}
+
+    def keep_pair_check(self, pair: tuple[str, str], check: PairCheck) -> None:
+        self._data.change(
+            "INSERT OR REPLACE INTO pairs (one, other, checked) VALUES (?, ?, ?)", (*pair, msgspec.json.encode(check))
+        )
+
+    # ------------------------------------------------------------------------------------------ truth
+
+    def _keep_answers(self, rows: Iterable[IssueRow]) -> None:
+        for row in rows:
+            answer = Answer(id=row.issue.id, verdict=row.verdict, confidence=row.confidence, answered=row.answered)
+            self._data.change(
+                "INSERT OR REPLACE INTO answers (id, answered, answer) VALUES (?, ?, ?)",
+                (answer.id, answer.answered, msgspec.json.encode(answer)),
+            )
+
+    def list_answers(self) -> list[Answer]:
+        """Return every verdict that was given, in the order of their times."""
+        rows = self._data.select("SELECT answer FROM answers ORDER BY answered, id")
+        return [msgspec.json.decode(row[0], type=Answer) for row in rows]
+
+    def list_fates(self) -> dict[str, Fate]:
+        """Return id → fate."""
+        rows = self._data.select("SELECT id, fate FROM fates")
+        return {id: msgspec.json.decode(fate, type=Fate) for id, fate in rows}
+
+    def keep_fates(self, fates: Iterable[Fate]) -> None:
+        self._data.change_many(
+            "INSERT OR REPLACE INTO fates (id, fate) VALUES (?, ?)",
+            [(fate.id, msgspec.json.encode(fate)) for fate in fates],
+        )
+
+    def read_position(self, name: str) -> datetime | None:
+        """Return the time up to which a list of changes was read; None before the first time."""
+        rows = self._data.select("SELECT at FROM positions WHERE name = ?", (name,))
+        return datetime.fromisoformat(rows[0][0]) if rows else None
+
+    def move_position(self, name: str, at: datetime) -> None:
+        self._data.change("INSERT OR REPLACE INTO positions (name, at) VALUES (?, ?)", (name, at.isoformat()))
 
     # ------------------------------------------------------------------------------------------ sweeps
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bot.extract.types import Repro
 from bot.report.sections.headline import UNJUDGED
 from bot.tracker.rows import Fingerprint, IssueRow, TrackedIssue, Work
+from bot.verdict.landing import FixLanding, find_landing
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Signature, Variant, digest_of
 
@@ -21,6 +22,7 @@ def make_row(
     verdict = report.verdict
     repro = report.extraction if isinstance(report.extraction, Repro) else None
     device = repro.device if repro is not None else ""
+    landing = find_landing(report) or FixLanding()
     unjudged = verdict.kind in UNJUDGED or verdict.kind is VerdictKind.INCONCLUSIVE
     return IssueRow(
         issue=issue,
@@ -30,16 +32,17 @@ def make_row(
         headline=verdict.headline,
         toolchain=repro.testcase.toolchain if repro is not None else "",
         device=device,
-        cells=_summarize_cells(report.observations, device),
-        fixed_in=next(
-            (one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""
-        ),
+        cells=summarize_cells(report.observations, device),
+        fixed_in=landing.release
+        or next((one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""),
+        fixed_by=landing.change,
+        not_in=landing.without,
         regressed_in=next(
             (one.first_bad for one in report.bisections if one.direction == "introduced" and one.first_bad), ""
         ),
         why=(verdict.reasons[0] if verdict.reasons else verdict.headline)[:MAX_WORDS] if unjudged else "",
         testcase=digest_of(repro.testcase) if repro is not None else "",
-        failure=_find_failure(report.observations),
+        failure=find_failure(report.observations),
         passes=tuple(_list_passes(report)),
         page=page,
         answered=answered,
@@ -47,7 +50,7 @@ def make_row(
     )
 
 
-def _summarize_cells(observations: Iterable[Observation], device: str) -> dict[str, str]:
+def summarize_cells(observations: Iterable[Observation], device: str) -> dict[str, str]:
     """Return release → answer, of the testcase as posted on its own device."""
     seen: dict[str, list[Observation]] = {}
     for one in observations:
@@ -65,7 +68,7 @@ def _summarize_runs(runs: list[Observation]) -> str:
     return GOOD if Answer.GOOD in answers else str(runs[-1].outcome)
 
 
-def _find_failure(observations: Iterable[Observation]) -> Signature | None:
+def find_failure(observations: Iterable[Observation]) -> Signature | None:
     """Return the reported failure, from the first run that shows it."""
     return next((one.signature for one in observations if one.outcome is Outcome.MATCH and one.signature), None)
 

@@ -12,7 +12,7 @@ import shutil
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -22,8 +22,10 @@ import msgspec
 
 from bot.daemon.steps import RunPlan
 from bot.forge.payloads import replace_surrogates
+from bot.forge.sticky_comment import MAX_BODY_BYTES
 from bot.issue import Issue
-from bot.report.files import Outputs, write_report
+from bot.report.comment import render_comment
+from bot.report.files import Outputs, write_file, write_report
 from bot.requests.plan_file import SealedPlan, judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
@@ -33,11 +35,11 @@ from bot.tracker.rows import FAILED, Change, Fingerprint, IssueRow, TrackedIssue
 from bot.tracker.sources import IssueSource, Selection
 from bot.tracker.state import TrackerState
 from bot.tracker.summary import make_row
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan
-from runners.core.protocol import Cost
+from runners.core.protocol import Cost, JobPlan
 
 REPORTS = "issues"
 """Folder of the reports, below the sweep's folder."""
@@ -72,6 +74,8 @@ class TrackerSweep:
     measure_ledger: Callable[[], int]
     log: Callable[[str], None]
     jobs: int = 1
+    is_elsewhere: bool = False
+    """True if other machines have made the runs."""
     budget: SweepBudget = SweepBudget()
     turn: threading.Lock = field(default_factory=threading.Lock)
     """Held to read, plan and judge: runs alone go on side by side. msgspec 0.22 ends the process with SIGSEGV if two
@@ -98,9 +102,9 @@ def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[Tracker
     for other, folder in others:
         for id, row in other.list_rows().items():
             if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:
-                taken[id] = row
+                taken[id] = msgspec.structs.replace(row, foreign=True)
                 _copy_report(row, folder, out)
-    state.keep_rows(taken.values())
+    state.keep_merged(tuple(taken.values()))
     return len(taken)
 
 
@@ -129,6 +133,8 @@ class Answered:
 def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedIssue], list[Task]]:
     """List the selected issues, and those of them that may need an answer.
 
+    Beside open issues stand the closed ones whose failure a sweep has found fixed: a release may bring it back.
+
     Raises:
         UserError: the tracker has issues, and none of them is selected.
     """
@@ -139,11 +145,27 @@ def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedI
             break
     if not issues and sweep.source.has_issues():
         raise UserError(f"no issue of {sweep.source.name} is selected: try --state all, other labels or another date")
+    rows = sweep.state.list_rows()
+    issues += _list_fixed(selection, rows.values(), {issue.id for issue in issues})
     number, shards = selection.shard
     issues = issues[number - 1 :: shards]
-    rows = sweep.state.list_rows()
     tasks = (_make_task(sweep, issue, rows.get(issue.id)) for issue in issues)
     return issues, [task for task in tasks if task is not None]
+
+
+def _list_fixed(selection: Selection, rows: Iterable[IssueRow], listed: Set[str]) -> list[TrackedIssue]:
+    """Return the closed issues whose failure was fixed, where the selection is about the state now."""
+    if selection.state != "open" or selection.limit is not None or selection.since is not None:
+        return []
+    found = [
+        row.issue
+        for row in rows
+        if row.verdict == VerdictKind.FIXED
+        and not row.issue.open
+        and row.issue.id not in listed
+        and set(selection.labels) <= set(row.issue.labels)
+    ]
+    return sorted(found, key=lambda issue: (issue.created, issue.id), reverse=True)
 
 
 def _make_task(sweep: TrackerSweep, issue: TrackedIssue, row: IssueRow | None) -> Task | None:
@@ -201,6 +223,7 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
         wall_s=round(sweep.clock() - began, 1),
         cpu_s=round(sweep.read_cpu() - cpu, 1),
         jobs=sweep.jobs,
+        elsewhere_s=round(progress.run_s, 1) if sweep.is_elsewhere else 0.0,
         requests=sweep.source.count_requests(),
         ledger_bytes=sweep.measure_ledger(),
     )
@@ -300,6 +323,7 @@ def answer_task(sweep: TrackerSweep, task: Task) -> Answered:
         verdict=FAILED,
         why=why[:500],
         answered=sweep.now().isoformat(timespec="seconds"),
+        posted=task.row.posted if task.row is not None else "",
         work=Work(seconds=round(sweep.clock() - began, 1)),
     )
     return Answered(task=task, row=row, reason=task.reason or TEXT)
@@ -313,7 +337,36 @@ def _keep_traceback(sweep: TrackerSweep, issue: TrackedIssue) -> None:
         sweep.log(traceback.format_exc())
 
 
-def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedTask:
+    """An issue that was read. ``planned`` is None if its answer stands."""
+
+    text: str
+    reason: str
+    planned: Report | SealedPlan | None
+    plan: JobPlan | None = None
+
+
+def plan_tasks(sweep: TrackerSweep, tasks: Sequence[Task]) -> dict[str, SealedPlan]:
+    """Return name → plan of each task that needs runs. An issue that cannot be read or planned is left out.
+
+    The names are those of the folders that `sweep_tracker` runs the plans in.
+    """
+    sealed = {}
+    for task in tasks:
+        try:
+            planned = _plan_task(sweep, task).planned
+        except ReprobotError as error:
+            sweep.log(f"{task.issue.id}: not planned: {error}")
+        except Exception:
+            _keep_traceback(sweep, task.issue)  # the sweep that reads the results makes a row of it
+        else:
+            if isinstance(planned, SealedPlan):
+                sealed[_name_report(sweep.source.name, task.issue.id)] = planned
+    return sealed
+
+
+def _plan_task(sweep: TrackerSweep, task: Task) -> _PlannedTask:
     fetched = sweep.attach(sweep.source.fetch_issue(task.issue))
     with sweep.turn:
         issue = replace_surrogates(fetched)
@@ -321,10 +374,19 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
         reason = task.reason
         if task.row is not None and not reason:
             if task.row.fingerprint.text == text:
-                return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
+                return _PlannedTask(text=text, reason="", planned=None)
             reason = TEXT
         planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
         plan = None if isinstance(planned, Report) else read_plan(planned.data, planned.sha256)
+        return _PlannedTask(text=text, reason=reason, planned=planned, plan=plan)
+
+
+def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
+    read = _plan_task(sweep, task)
+    planned, plan = read.planned, read.plan
+    if planned is None:
+        assert task.row is not None
+        return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
     folder = sweep.out / "work" / _name_report(sweep.source.name, task.issue.id)
     if plan is not None and isinstance(planned, SealedPlan):
         shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed: its runs are in the ledger
@@ -333,9 +395,13 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
         sweep.run_plan(folder, plan, planned.sha256)
     with sweep.turn:
         report, cost = _judge_runs(sweep, planned, folder)
-        row = _write_answer(sweep, task.issue, report, text, cost, began)
+        row = msgspec.structs.replace(
+            _write_answer(sweep, task.issue, report, read.text, cost, began),
+            reason=read.reason,
+            posted=task.row.posted if task.row is not None else "",
+        )
     shutil.rmtree(folder, ignore_errors=True)
-    return Answered(task=task, row=row, reason=reason)
+    return Answered(task=task, row=row, reason=read.reason)
 
 
 def _judge_runs(sweep: TrackerSweep, planned: Report | SealedPlan, folder: Path) -> tuple[Report, Cost]:
@@ -352,10 +418,8 @@ def _write_answer(
     name = _name_report(sweep.source.name, tracked.id)
     folder = sweep.out / REPORTS
     folder.mkdir(parents=True, exist_ok=True)
-    write_report(
-        report,
-        Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html", comment=folder / f"{name}.md"),
-    )
+    write_report(report, Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html"))
+    write_file(folder / f"{name}.md", render_comment(report, MAX_BODY_BYTES))  # as it is posted, record not counted
     row = make_row(
         tracked,
         report,

@@ -1,25 +1,33 @@
-"""Compare verdicts with the later fate of the issues. Pure.
+"""The truth ledger: each verdict beside what became of its issue. Pure.
 
-A closed issue is decided: its maintainers hold that no fault is left. An open issue decides nothing: it may be
-fixed without anybody having closed it.
+A later fact decides a verdict: a maintainer's void, a commit that closed the issue, a label that says "no bug", the
+closing itself. An open issue decides nothing: it may be fixed without anybody having closed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
-from bot.tracker.rows import IssueRow
+from bot.tracker.rows import Answer, Fate, IssueRow
 from bot.verdict.verdict import VerdictKind
 
 TRUTH_NOTE = (
-    "A closed issue counts as decided: a verdict agrees if the failure is fixed, is not reproduced, or lies in the "
-    "testcase, and disagrees if the newest release still fails. A closed issue that still fails may also be one that "
-    "was closed without a fix."
+    "A later fact decides a verdict: a maintainer voided the verdict, a commit closed the issue, a label says that "
+    "there is no bug, or the issue was closed. A failure that was seen is right if a commit closed the issue after "
+    "the answer. It counts as wrong if the issue was closed before the answer and the newest release still fails, "
+    "although an issue may also be closed without a fix. Open issues and duplicates decide nothing."
 )
-AGREES = frozenset({VerdictKind.FIXED, VerdictKind.NOT_REPRODUCED, VerdictKind.INVALID_REPRO})
-DISAGREES = frozenset({VerdictKind.REGRESSION, VerdictKind.CONFIRMED})
+SEEN = frozenset({VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FLAKY})
+"""Verdicts that say: the newest release has this failure."""
+ABSENT = frozenset({VerdictKind.FIXED, VerdictKind.NOT_REPRODUCED, VerdictKind.INVALID_REPRO})
+"""Verdicts that say: nothing is left to fix."""
+DECIDABLE = SEEN | ABSENT
+NO_BUG = frozenset({"invalid", "not a bug", "question", "support", "by design", "works as intended", "user error"})
+"""Labels, without a prefix such as ``type:``, that say that a report is no bug."""
 BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -34,12 +42,27 @@ class StateCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityBin:
-    """The decided issues whose verdict has a confidence in a range, and how many verdicts agree."""
+    """The decided verdicts whose confidence is in a range, and how many agree."""
 
     low: float
     high: float
     known: int
     right: int
+    mean: float
+    """The mean confidence of these verdicts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthEntry:
+    """A verdict, and the later fact about its issue. ``agrees`` is None if the fact decides nothing."""
+
+    id: str
+    verdict: str
+    confidence: float
+    answered: str
+    agrees: bool | None
+    fact: str
+    commit: str = ""
 
 
 def count_states(rows: Sequence[IssueRow]) -> list[StateCount]:
@@ -56,12 +79,64 @@ def count_states(rows: Sequence[IssueRow]) -> list[StateCount]:
     return [one for one in counts if one.open or one.closed]
 
 
-def measure_reliability(rows: Sequence[IssueRow]) -> list[ReliabilityBin]:
-    """Return the reliability curve: confidence against the share of decided issues whose verdict agrees."""
-    decided = [row for row in rows if not row.issue.open and row.verdict in AGREES | DISAGREES]
+def list_truth(
+    answers: Iterable[Answer], rows: Mapping[str, IssueRow], fates: Mapping[str, Fate]
+) -> list[TruthEntry]:
+    """Return an entry for each verdict that an issue was given; of equal verdicts on one issue, the last."""
+    last = {(answer.id, answer.verdict): answer for answer in answers if answer.id in rows}
+    entries = (
+        _make_entry(answer, rows[answer.id], fates.get(answer.id, Fate(id=answer.id))) for answer in last.values()
+    )
+    return sorted(entries, key=lambda one: (one.answered, one.id), reverse=True)
+
+
+def _make_entry(answer: Answer, row: IssueRow, fate: Fate) -> TruthEntry:
+    agrees, fact = compare_verdict(answer, row, fate)
+    return TruthEntry(
+        id=answer.id,
+        verdict=answer.verdict,
+        confidence=answer.confidence,
+        answered=answer.answered,
+        agrees=agrees,
+        fact=fact,
+        commit=fate.commit,
+    )
+
+
+def compare_verdict(answer: Answer, row: IssueRow, fate: Fate) -> tuple[bool | None, str]:
+    """Return whether the later facts agree with a verdict, and the fact that decides."""
+    issue, kind = row.issue, answer.verdict
+    if fate.voided and fate.voided == kind:
+        return False, "voided by a maintainer"
+    if kind not in DECIDABLE:
+        return None, "says nothing about the failure"
+    if issue.open:
+        return None, "still open"
+    if issue.closed_as == "duplicate":
+        return None, "closed as a duplicate"
+    if label := next((name for name in issue.labels if _strip_prefix(name) in NO_BUG), ""):
+        return (None if kind == VerdictKind.FIXED else kind not in SEEN), f"labelled {label}"
+    if issue.closed_as == "not_planned":
+        return (None if kind in SEEN or kind == VerdictKind.FIXED else True), "closed as not planned"
+    if issue.closed is None or datetime.fromisoformat(answer.answered) >= issue.closed:
+        return kind in ABSENT, "closed before this answer"
+    if fate.commit and fate.closed == issue.closed:
+        return kind in SEEN, "closed by a commit after this answer"
+    return (True if kind in ABSENT else None), "closed after this answer"
+
+
+def _strip_prefix(label: str) -> str:
+    """Return ``not a bug`` for ``type: Not-a-bug``."""
+    return re.sub(r"[-_\s]+", " ", label.casefold().rpartition(":")[2]).strip()
+
+
+def measure_reliability(entries: Sequence[TruthEntry]) -> list[ReliabilityBin]:
+    """Return the reliability curve: confidence against the share of decided verdicts that agree."""
+    decided = [one for one in entries if one.agrees is not None]
     curve = []
     for low, high in pairwise(BINS):
-        inside = [row for row in decided if low <= row.confidence < high or row.confidence == high == BINS[-1]]
-        right = sum(row.verdict in AGREES for row in inside)
-        curve.append(ReliabilityBin(low=low, high=high, known=len(inside), right=right))
+        inside = [one for one in decided if low <= one.confidence < high or one.confidence == high == BINS[-1]]
+        mean = sum(one.confidence for one in inside) / len(inside) if inside else 0.0
+        right = sum(one.agrees is True for one in inside)
+        curve.append(ReliabilityBin(low=low, high=high, known=len(inside), right=right, mean=round(mean, 3)))
     return curve

@@ -22,8 +22,10 @@ from runners.core.findings import (
     PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
+    VOTE,
     Moved,
     Rule,
+    Vote,
     render_title,
 )
 from runners.core.protocol import Finding, FindingKind
@@ -186,7 +188,7 @@ def _describe_missing(evidence: Evidence, summary: str) -> str:
     return f"the testcase needs the {part} {_name(evidence, 'name')}"
 
 
-_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code"}
+_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code", "rest": "rest of"}
 
 
 # ---------------------------------------------------------------------------------------------- passes
@@ -323,6 +325,21 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
             assert_never(never)
 
 
+def _describe_reference(evidence: Evidence, summary: str) -> str:
+    source = "from the same module and arguments"
+    match evidence.get(VOTE):
+        case Vote.DIFFERS:
+            at = f" at {_name(evidence, 'at')}" if evidence.get("at") else ""
+            return (
+                f"{_on(evidence)}, {_name(evidence, 'function')} returns {_name(evidence, 'returned')}{at};"
+                f" NumPy computes {_name(evidence, 'expected')} {source}"
+            )
+        case Vote.AGREES:
+            return f"{_on(evidence)}, every compiled function returns what NumPy computes {source}"
+        case _:
+            raise UnknownShapeError(VOTE)
+
+
 _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: _describe_access,
     FindingKind.UNDEFINED_OPERAND: _describe_operand,
@@ -337,5 +354,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.NAN_INEQUALITY: _describe_nan,
     FindingKind.DEVICE_SPECIFIC: _describe_devices,
     FindingKind.NONDETERMINISTIC: _describe_nondeterminism,
+    FindingKind.REFERENCE: _describe_reference,
     FindingKind.API_MOVED: _describe_moved_name,
 }

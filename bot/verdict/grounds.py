@@ -37,21 +37,24 @@ class Ground(StrEnum):
     OTHER_VALUES = "other-values"
     PORTED = "ported"
     NEWEST_SILENT = "newest-silent"
+    REJECTED = "rejected"
     CONTROL_FAILS = "control-fails"
     DEPENDS_ON_CONDITION = "depends-on-condition"
     CAUSE_FOUND = "cause-found"
     OWN_REFERENCE = "own-reference"
+    REFERENCE_DIFFERS = "reference-differs"
     COMPUTED_INDEX = "computed-index"
     REPAIR_PRINTS_ANOTHER = "repair-prints-another"
     OTHER_FAILURE_TRACED = "other-failure-traced"
     NO_PASS_CAUSES = "no-pass-causes"
     SAYS_HOW_TO_CALL = "says-how-to-call"
     UNDEFINED_INPUT = "undefined-input"
+    REFERENCE_AGREES = "reference-agrees"
 
 
 BASES = frozenset(list(Ground)[:7])
 """The grounds that a verdict rests on. Each verdict has one of them, except after a search along named builds."""
-IN_FAVOUR = frozenset({Ground.CAUSE_FOUND, Ground.OWN_REFERENCE})
+IN_FAVOUR = frozenset({Ground.CAUSE_FOUND, Ground.OWN_REFERENCE, Ground.REFERENCE_DIFFERS})
 """Grounds that strengthen a verdict. All others beside ``BASES`` weaken it."""
 
 MEANINGS = {
@@ -73,16 +76,19 @@ MEANINGS = {
     Ground.OTHER_VALUES: "a build counts as clean because its values are not those that the report calls wrong",
     Ground.PORTED: "the deciding run is of a testcase that was ported to another API",
     Ground.NEWEST_SILENT: "the newest release gives no answer",
+    Ground.REJECTED: "the newest release rejects the program on which another build crashes",
     Ground.CONTROL_FAILS: "the variant that the report calls working fails too",
     Ground.DEPENDS_ON_CONDITION: "the result depends on a condition outside the testcase",
     Ground.CAUSE_FOUND: "a diagnosis found why runs disagree",
     Ground.OWN_REFERENCE: "the testcase computes the right value itself, without the compiler",
+    Ground.REFERENCE_DIFFERS: "NumPy computes another value than the failing build",
     Ground.COMPUTED_INDEX: "the program computed the wrong index itself",
     Ground.REPAIR_PRINTS_ANOTHER: "the repaired testcase is only known to print another value, not the right value",
     Ground.OTHER_FAILURE_TRACED: "the traced failure is not the reported one",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.UNDEFINED_INPUT: "the testcase reads memory that it never wrote",
+    Ground.REFERENCE_AGREES: "NumPy computes the value of the failing build",
 }
 
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.extract.types import DESCRIPTIONS, Extraction, Intent, Missing, NoRepro, Repro
+from bot.extract.types import DESCRIPTIONS, REST, Extraction, Intent, Missing, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
     name_forks,
     weigh_call_check,
-    weigh_cleared_passes,
     weigh_control,
+    weigh_references,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
+from bot.verdict.rules.generated_data import judge_generated_data
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
@@ -39,6 +40,13 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
         headline = f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
         return make_verdict(VerdictKind.NO_CLAIM, (Ground.NOTHING_TO_RUN,), headline)
     match extraction:
+        case Repro(missing=missing) | NoRepro(missing=missing) if rest := _list_rest(missing):
+            return make_verdict(
+                VerdictKind.INCOMPLETE,
+                (Ground.NOTHING_TO_RUN,),
+                "The description breaks off before the end of the testcase.",
+                rest,
+            )
         case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return make_verdict(
                 VerdictKind.INCOMPLETE,
@@ -62,6 +70,10 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
             return None
 
 
+def _list_rest(missing: Sequence[Missing]) -> tuple[str, ...]:
+    return tuple(f"missing: the rest of {item.name}" for item in missing if item.kind == REST)
+
+
 def _name_parts(missing: Sequence[Missing]) -> str:
     """Return the missing parts as code spans, at most three."""
     shown = [quote_span(item.name, 80) or "its code" for item in missing[:3]]
@@ -76,6 +88,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_flaky(evidence)
         or judge_contradicted(evidence)
         or judge_reproduced(evidence)
+        or judge_generated_data(evidence)
         or judge_only_ported(evidence)
         or judge_unquoted(evidence)
         or judge_measured(evidence)
@@ -86,7 +99,7 @@ def judge(evidence: Evidence) -> Verdict:
         name_costs,
         weigh_control,
         weigh_repeats,
-        weigh_cleared_passes,
+        weigh_references,
         weigh_undefined_input,
         weigh_call_check,
         distrust_clean_runs,

@@ -8,15 +8,32 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from runners.core.protocol import Testcase
 
 Scope = ast.AST | None
 """The function in which a name is bound; None for the program's own level."""
-Definitions = Mapping[tuple[Scope, str], list[ast.AST]]
-"""Scope and name → the expressions and functions that define the name there."""
+Place = tuple[int, int]
+"""Line and column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """One place that gives a name a value, or changes its value."""
+
+    value: ast.AST
+    """The expression or function that defines the name."""
+    end: Place
+    """The end of the statement: later reads get the new value."""
+    replaces: bool = False
+    """True if every later read in the same scope gets this value and no earlier one."""
+
+
+Definitions = Mapping[tuple[Scope, str], list[Definition]]
+"""Scope and name → its definitions, in the order of the text."""
 
 CONSTRUCTORS = frozenset((
     "array", "asarray", "ascontiguousarray", "full", "zeros", "ones", "empty", "arange", "linspace", "eye",
@@ -26,6 +43,9 @@ CONSTRUCTORS = frozenset((
     "any", "isnan", "isinf", "abs", "max", "min", "item", "tolist", "numpy",
 ))  # fmt: skip
 """Calls that build or compare data, and compute no reference from them."""
+CONVERSIONS = frozenset(("max", "min", "abs", "all", "any", "isnan", "isinf", "astype", "reshape"))
+"""Calls of `CONSTRUCTORS` that compute a reference from the data that the compiled program gets as well. Of other
+data, such as the values that the report expects, they compute none."""
 MAX_NODES, MAX_CHECKS = 20_000, 20
 """Limits of a program that is read: their product bounds the work."""
 
@@ -46,11 +66,13 @@ def _has_reference(text: str, toolchain: str) -> bool:
     if len(nodes) > MAX_NODES:
         return False
     compilers = {toolchain, *_list_imports((node for _, node in nodes), toolchain)}
-    defined = _list_definitions(nodes)
+    defined = _list_definitions(nodes, _list_unconditional(tree))
+    loops = [node for _, node in nodes if isinstance(node, ast.For | ast.While)]
     for scope, sides in islice(_list_checks(nodes), MAX_CHECKS):
-        origins = [_trace_origin(side, scope, defined, compilers) for side in sides]
-        if any(compiled for compiled, _ in origins) and any(
-            computed and not compiled for compiled, computed in origins
+        origins = [_trace_origin(side, scope, defined, compilers, loops) for side in sides]
+        given = {one for origin in origins if origin.compiled for one in origin.definitions}
+        if any(origin.compiled for origin in origins) and any(
+            not origin.compiled and (origin.computed or origin.converted & given) for origin in origins
         ):
             return True
     return False
@@ -76,29 +98,52 @@ def _list_imports(nodes: Iterable[ast.AST], toolchain: str) -> Iterator[str]:
                 yield from (one.asname or one.name for one in names)
 
 
-def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]]) -> Definitions:
-    defined: defaultdict[tuple[Scope, str], list[ast.AST]] = defaultdict(list)
+def _list_unconditional(tree: ast.Module) -> frozenset[ast.stmt]:
+    """Return the statements that run exactly once whenever their scope runs to its end."""
+    pending: list[ast.stmt] = [*tree.body]
+    found = set()
+    while pending:
+        statement = pending.pop()
+        found.add(statement)
+        if isinstance(statement, ast.With):
+            pending += statement.body
+    return frozenset(found)
+
+
+def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]], unconditional: frozenset[ast.stmt]) -> Definitions:
+    defined: defaultdict[tuple[Scope, str], list[Definition]] = defaultdict(list)
+
+    def define(scope: Scope, target: ast.expr, value: ast.AST, statement: ast.AST, *, replaces: bool = False) -> None:
+        for name in _list_bound(target):
+            one = Definition(value=value, end=_find_end(statement), replaces=replaces)
+            defined[scope, name].append(one)
+
     for scope, node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    for name in _list_bound(target):
-                        defined[scope, name].append(value)
+                    define(
+                        scope, target, value, node, replaces=isinstance(target, ast.Name) and node in unconditional
+                    )
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)
                 | ast.NamedExpr(target=target, value=value)
-                | ast.For(target=target, iter=value)
             ):
-                for name in _list_bound(target):
-                    defined[scope, name].append(value)
+                define(scope, target, value, node)
+            case ast.For(target=target, iter=value):
+                define(scope, target, value, value)
             case ast.With(items=items):
                 for item in items:
-                    for name in _list_bound(item.optional_vars) if item.optional_vars is not None else ():
-                        defined[scope, name].append(item.context_expr)
+                    if item.optional_vars is not None:
+                        define(scope, item.optional_vars, item.context_expr, item.optional_vars)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                defined[scope, name].append(node)
-    return defined
+                defined[scope, name].append(Definition(value=node, end=_find_end(node)))
+    return {key: sorted(found, key=lambda one: one.end) for key, found in defined.items()}
+
+
+def _find_end(node: ast.AST) -> Place:
+    return getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
 
 
 def _list_bound(target: ast.expr) -> Iterator[str]:
@@ -125,26 +170,66 @@ def _list_checks(nodes: Iterable[tuple[Scope, ast.AST]]) -> Iterator[tuple[Scope
                 yield scope, [one, other]
 
 
-def _trace_origin(side: ast.expr, scope: Scope, defined: Definitions, compilers: set[str]) -> tuple[bool, bool]:
-    """Return whether the compiler takes part in this value, and whether the program computes the value from data."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Origin:
+    """How a value comes about."""
+
+    compiled: bool
+    """True if the compiler takes part."""
+    computed: bool
+    """True if the program computes the value from data."""
+    converted: frozenset[Definition]
+    """The data that the program only converts."""
+    definitions: frozenset[Definition]
+    """All data that takes part."""
+
+
+def _trace_origin(
+    side: ast.expr, scope: Scope, defined: Definitions, compilers: set[str], loops: Sequence[ast.AST]
+) -> _Origin:
     compiled = computed = False
-    seen: set[tuple[Scope, str]] = set()
+    seen: set[Definition] = set()
+    converted: set[Definition] = set()
     pending: list[tuple[Scope, ast.AST]] = [(scope, side)]
     while pending:
-        operates = uses_data = False
+        operates = converts = False
+        data: set[Definition] = set()
         for inside, node in _walk_scopes(pending[-1][1], pending.pop()[0]):
             match node:
                 case ast.Name(id=name):
                     compiled |= name in compilers
-                    key = (inside, name) if (inside, name) in defined else (None, name)
-                    uses_data |= key in defined
-                    if key not in seen:
-                        seen.add(key)
-                        pending += [(key[0], one) for one in defined.get(key, ())]
+                    reaching = _find_reaching(node, inside, defined, loops)
+                    data.update(one for _, one in reaching)
+                    pending += [(at, one.value) for at, one in reaching if one not in seen]
+                    seen.update(one for _, one in reaching)
                 case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
                     known = name in CONSTRUCTORS or (inside, name) in defined or (None, name) in defined
                     operates |= not known
+                    converts |= name in CONVERSIONS
                 case ast.BinOp():
                     operates = True
-        computed |= operates and uses_data
-    return compiled, computed
+        computed |= operates and bool(data)
+        converted |= data if converts else set()
+    return _Origin(compiled=compiled, computed=computed, converted=frozenset(converted), definitions=frozenset(seen))
+
+
+def _find_reaching(
+    name: ast.Name, scope: Scope, defined: Definitions, loops: Sequence[ast.AST]
+) -> list[tuple[Scope, Definition]]:
+    """Return the definitions that a read of a name may see, with their scope.
+
+    The order of the text decides in the program's own level, outside loops. Elsewhere any definition may be seen.
+    """
+    at = scope if (scope, name.id) in defined else None
+    found = defined.get((at, name.id), [])
+    place = (name.lineno, name.col_offset)
+    in_loop = any(_find_start(loop) <= place < _find_end(loop) for loop in loops)
+    earlier = [one for one in found if one.end <= place]
+    if scope is not None or in_loop or not earlier:
+        return [(at, one) for one in found]
+    last = max((number for number, one in enumerate(earlier) if one.replaces), default=0)
+    return [(at, one) for one in earlier[last:]]
+
+
+def _find_start(node: ast.AST) -> Place:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

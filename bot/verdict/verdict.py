@@ -29,6 +29,18 @@ class VerdictKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """What one reference says about a value that the report calls wrong."""
+
+    reference: str
+    """The reference as a noun, in the project's own words."""
+    wrong: bool
+    """True if the reference differs from the failing build as well; False if it computes the same value."""
+    version: str = ""
+    """The build that the reference was compared with; empty for all builds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     kind: VerdictKind
     confidence: float
@@ -46,6 +58,8 @@ class Verdict:
     """The probability that a search along builds measured, before ``grounds`` change it."""
     leaning: VerdictKind | None = None
     """The kind that an ``inconclusive`` verdict withholds."""
+    votes: tuple[Vote, ...] = ()
+    """The references for a value that the report calls wrong."""
 
 
 LABELS = {

@@ -129,7 +129,7 @@ def _read_packed_refs(clone: Path, common: Path) -> dict[str, str]:
 
 def _read_loose_refs(clone: Path, common: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path, _ in walk_files(common / "refs"):
+    for path in (Path(file) for file, _ in walk_files(common / "refs")):
         name = path.relative_to(common).as_posix()
         text = _read_file(path).strip()
         if _is_ref_name(name) and re.fullmatch(_SHA, text):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # the command line reads the limits below, and starts without the types of a run
     from runners.core.bisection.commits import Prior
     from runners.core.protocol import BuildRange, Investigation, Plan, Smaller
+    from runners.core.runs import Tell
 
 MOST_PROBES = 300
 """Most runs of one reduction of a testcase."""
@@ -20,8 +21,11 @@ class Bench(Protocol):
     def conditions(self) -> tuple[str, ...]:
         """Facts about the machine and the sandbox that a reader of the verdict must know."""
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
-        """Run a plan. ``prior`` weighs the commits for a search between two releases."""
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
+        """Run a plan. ``prior`` weighs the commits for a search between two releases.
+
+        ``tell`` is called once if a diagnosis follows the search.
+        """
 
     def minimize(
         self,

@@ -6,7 +6,7 @@ conditions. Each further run uses others, so that runs do not agree by accident.
 
 from __future__ import annotations
 
-from runners.core.protocol import Varied
+from runners.core.protocol import Testcase, Varied
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.guest import GuestFacts
 
@@ -43,6 +43,14 @@ def set_threads(threads: int | None, facts: GuestFacts) -> dict[str, str]:
 
 def _thread_variables(facts: GuestFacts) -> tuple[str, ...]:
     return (*facts.thread_variables, "OMP_NUM_THREADS")
+
+
+def is_native(testcase: Testcase, facts: GuestFacts) -> bool:
+    """True if no program of the testcase reads a hash seed, a seed or a number of threads.
+
+    Of these conditions, only the content of memory can decide the result of such programs.
+    """
+    return not facts.thread_variables and all(step[0].startswith(facts.programs) for step in testcase.steps)
 
 
 def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]:

@@ -22,6 +22,8 @@ ORIGIN = "origin"
 """Evidence: origin of the cause; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
 LEVEL = "level"
 """Evidence of a guilty pass: the level of the search. Absent for TVM's own passes."""
+VOTE = "vote"
+"""Evidence of a reference: a `Vote`."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
 RULE = "rule"
@@ -50,6 +52,13 @@ class Blame(StrEnum):
     RELEASE = "release"
     """The release lacks something that the testcase needs."""
     NOBODY = "nobody"
+
+
+class Vote(StrEnum):
+    """What a computation without the compiler says about the values of a failing build."""
+
+    DIFFERS = "differs"
+    AGREES = "agrees"
 
 
 class Rule(StrEnum):
@@ -204,6 +213,13 @@ KINDS: Mapping[FindingKind, KindFacts] = {
     ),
     FindingKind.DEVICE_SPECIFIC: KindFacts(title="Devices differ on the same input", blames=Blame.NOBODY),
     FindingKind.NONDETERMINISTIC: KindFacts(title="The same input gives different results", blames=Blame.NOBODY),
+    FindingKind.REFERENCE: KindFacts(
+        title="The same computation without the compiler",
+        blames=Blame.NOBODY,
+        from_guest=True,
+        refuted_by="an operator of the module that NumPy defines in another way",
+        is_cause=False,
+    ),
     FindingKind.API_MOVED: KindFacts(
         title="The testcase uses a name that this release no longer has",
         blames=Blame.RELEASE,
@@ -236,6 +252,12 @@ def clears_passes(finding: Finding, level: str | None = None) -> bool:
     evidence = finding.evidence
     names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
     return names_none and evidence.get(LEVEL) == level
+
+
+def get_vote(finding: Finding) -> Vote | None:
+    """Return the vote of a computation without the compiler; None for another finding."""
+    vote = finding.evidence.get(VOTE)
+    return Vote(vote) if finding.kind is FindingKind.REFERENCE and vote in list(Vote) else None
 
 
 def prints_another_value(finding: Finding) -> bool:

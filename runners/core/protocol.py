@@ -47,6 +47,12 @@ class Testcase(Wire, frozen=True, kw_only=True):
     files: dict[str, str]
     steps: tuple[tuple[str, ...], ...]
     requirements: tuple[Name, ...] = ()
+    variables: dict[Name, Name] | msgspec.UnsetType = msgspec.UNSET
+    """Environment variables of all steps, of those that the toolchain's vocabulary allows. Unset without any: then
+    the digest is that of a testcase from before this field existed."""
+
+    def list_variables(self) -> dict[str, str]:
+        return {} if isinstance(self.variables, msgspec.UnsetType) else self.variables
 
 
 class Signature(Wire, frozen=True, kw_only=True):
@@ -244,6 +250,10 @@ SAID_TO_WORK = "what the report says works"
 """`Observation.changes` of a control that comes from the report. Our own controls list their changes."""
 
 
+GENERATED = " → generated data"
+"""The end of an entry of `Observation.changes` for data that the report leaves out and that was generated."""
+
+
 class FindingKind(StrEnum):
     OUT_OF_BOUNDS_ACCESS = "out-of-bounds-access"
     NAN_INEQUALITY = "nan-inequality"
@@ -257,6 +267,7 @@ class FindingKind(StrEnum):
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"
     NONDETERMINISTIC = "nondeterministic"
+    REFERENCE = "reference"
     API_MOVED = "api-moved"
     MISSING = "missing"
 
@@ -305,6 +316,8 @@ class Cell(Wire, frozen=True, kw_only=True):
     testcase: Testcase
     changes: tuple[Name, ...] = ()
     """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
+    notation_only: bool = False
+    """True if a ported text is the same program in another notation: it calls no API that moved."""
     varied: Varied = Varied()
     limits: Limits = Limits()
 
@@ -385,6 +398,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Continue the search from the regression range of releases to nightlies and commits, if builds are available."""
     trail: BuildRange | None = None
     """If set, search these builds only."""
+    diagnose: bool = True
+    """Look for the cause of a failure in further runs."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 
@@ -416,6 +431,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     """Digest of the sandbox's image; empty for the host's own system."""
     changes: tuple[Name, ...] = ()
     """The changes of the cell's derived text."""
+    notation_only: bool = False
+    """True if the cell's ported text is the same program in another notation."""
     fork: Name = ""
     """For a build that is no release of the toolchain: the commit of the fork, and the wheel that carries it."""
     driver: Name = ""

@@ -16,6 +16,7 @@ from runners.core.protocol import (
     Limits,
     Name,
     NotRun,
+    Observation,
     OutOfMemory,
     StepResult,
     Testcase,
@@ -113,6 +114,9 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 Execute = Callable[[RunRequest], RunResult]
 """Makes a run. A failure of the testcase is a result, never an exception."""
+
+Tell = Callable[[tuple[Observation, ...]], None]
+"""Takes the runs on which an answer rests, before the diagnosis of a failure adds to them."""
 
 
 def report_not_run(reason: NotRun, engine: str = "") -> RunResult:

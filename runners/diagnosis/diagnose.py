@@ -14,7 +14,7 @@ from runners.core.findings import add_refutation, settles_cause
 from runners.core.protocol import Finding, Observation, TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
 from runners.diagnosis.forgotten_import import check_forgotten_import
-from runners.diagnosis.nondeterminism import RunUnder, check_nondeterminism
+from runners.diagnosis.nondeterminism import ExpectUnder, RunUnder, check_nondeterminism
 
 GENERIC: Sequence[Diagnoser] = (Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_forgotten_import),)
 """Diagnosers that hold for any toolchain; they come first."""
@@ -26,17 +26,20 @@ def diagnose_failure(
     means: Means,
     run_under: RunUnder,
     *,
+    expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     executor: Executor | None = None,
+    native: bool = False,
 ) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
-    ``executor`` beside the diagnosers, which do not depend on these reruns.
+    ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
+    that follow. ``native`` is as in `check_nondeterminism`.
     """
     if executor is None:
-        reruns = check_nondeterminism(failure, run_under)
+        reruns = check_nondeterminism(failure, run_under, expect_under, native=native)
         return _join_findings(_run_diagnosers(failure, diagnosers, means), reruns)
-    pending = executor.submit(check_nondeterminism, failure, run_under)
+    pending = executor.submit(check_nondeterminism, failure, run_under, expect_under, native=native)
     found = _run_diagnosers(failure, diagnosers, means)
     return _join_findings(found, pending.result())
 

@@ -77,6 +77,8 @@ Runner = Callable[[Setup], Rerun | None]
 """Run the testcase under a setup; None if it shows no result or the budget is spent."""
 RunUnder = Callable[[str, Testcase, Setup], Rerun | None]
 """The same for any testcase on any release."""
+ExpectUnder = Callable[[str, Testcase, Setup], None]
+"""Take note of such a run that will be asked for: it may begin now."""
 
 Cause = Literal["memory", "threads", "hashes", "randomness", "race", "unknown"]
 
@@ -100,27 +102,61 @@ class Reruns:
 @dataclass(slots=True)
 class _Series:
     run: Runner
+    expect: Callable[[Setup], None]
     runs: list[Rerun] = field(default_factory=list)
+
+    def list_results(self, setup: Setup) -> list[str]:
+        """The results under a setup so far."""
+        return [run.result for run in self.runs if run.setup == setup]
+
+    def is_unsteady(self, setup: Setup) -> bool:
+        """True if runs under this setup differ. No further run can change that."""
+        return len(set(self.list_results(setup))) > 1
+
+    def add_result(self, setup: Setup) -> bool:
+        """Run once more under a setup. Return False if that gives no result."""
+        one = self.run(setup)
+        if one is not None:
+            self.runs.append(one)
+        return one is not None
 
     def collect_results(self, setup: Setup, times: int) -> list[str]:
         """At least so many results under a setup, as far as they can be had. Earlier runs count."""
-        found = [run.result for run in self.runs if run.setup == setup]
-        while len(found) < times:
-            one = self.run(setup)
-            if one is None:
+        missing = times - len(self.list_results(setup))
+        self._announce([setup] * missing)
+        for _ in range(missing):
+            if not self.add_result(setup):
                 break
-            self.runs.append(one)
-            found.append(one.result)
-        return found
+        return self.list_results(setup)
 
     def find_steady(self, setups: Sequence[Setup], times: int = 2) -> list[str] | None:
-        """One result per setup if each setup always gives its own; None if one does not, or cannot be run."""
-        found = [self.collect_results(setup, times) for setup in setups]
+        """One result per setup if each setup always gives its own; None if one does not, or cannot be run.
+
+        The first result of a setup that differs from its others ends the question.
+        """
+        if times == 1:
+            self._announce([setup for setup in setups if not self.list_results(setup)])
+        for setup in setups:
+            while len(self.list_results(setup)) < times and not any(map(self.is_unsteady, setups)):
+                if not self.add_result(setup):
+                    return None
+        found = [self.list_results(setup) for setup in setups]
         return [results[0] for results in found] if all(_all_agree(results, times) for results in found) else None
 
+    def _announce(self, setups: Sequence[Setup]) -> None:
+        """Announce runs that will be asked for, whatever their results are. A single run begins at once anyway."""
+        for setup in setups if len(setups) > 1 else ():
+            self.expect(setup)
 
-def check_nondeterminism(failure: Failure, run_under: RunUnder) -> tuple[Finding, ...]:
-    """Rerun a failure that could differ from run to run. Seven runs if it never does, a second or two in all."""
+
+def check_nondeterminism(
+    failure: Failure,
+    run_under: RunUnder,
+    expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
+    *,
+    native: bool = False,
+) -> tuple[Finding, ...]:
+    """Rerun a failure that could differ from run to run. See `rerun_varied`."""
     failing, clean = failure.seen, failure.clean
     could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
     if not could_differ and clean is None:
@@ -129,21 +165,33 @@ def check_nondeterminism(failure: Failure, run_under: RunUnder) -> tuple[Finding
     def run(setup: Setup) -> Rerun | None:
         return run_under(failing.version, failure.testcase, setup)
 
+    def expect(setup: Setup) -> None:
+        expect_under(failing.version, failure.testcase, setup)
+
     seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
     hash_seeds = tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[: len(HASH_SEEDS)]
-    found = describe_cause(rerun_varied(run, unsteady=failure.is_flaky, hash_seeds=hash_seeds), failing.version)
+    reruns = rerun_varied(run, expect=expect, unsteady=failure.is_flaky, hash_seeds=hash_seeds, native=native)
+    found = describe_cause(reruns, failing.version)
     return () if found is None else (found,)
 
 
-def rerun_varied(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[int] = HASH_SEEDS) -> Reruns:
+def rerun_varied(
+    run: Runner,
+    *,
+    expect: Callable[[Setup], None] = lambda _setup: None,
+    unsteady: bool = False,
+    hash_seeds: Sequence[int] = HASH_SEEDS,
+    native: bool = False,
+) -> Reruns:
     """Rerun the testcase as few times as the answer allows: seven if the result never changes, six of them forks.
 
-    ``unsteady``: runs were seen to differ, so a few that agree do not end the search. ``hash_seeds`` are those under
-    which they differed.
+    ``expect`` takes note of runs that follow. ``unsteady``: runs were seen to differ, so a few that agree do not end
+    the search. ``hash_seeds`` are those under which they differed. ``native``: no program reads a seed or a number of
+    threads (`runners.core.conditions.is_native`), so four runs are enough if the result never changes.
     """
-    series = _Series(run)
+    series = _Series(run, expect)
     orders = [with_hash_seed(seed) for seed in hash_seeds]
-    cause = _find_cause(series, unsteady, orders)
+    cause = _find_native_cause(series, unsteady) if native else _find_cause(series, unsteady, orders)
     confirmed = cause is not None and _confirm_cause(series, cause, orders)
     return Reruns(runs=tuple(series.runs), cause=cause if confirmed else None)
 
@@ -174,6 +222,17 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
     return _examine_unexplained(series)
 
 
+def _find_native_cause(series: _Series, unsteady: bool) -> Cause | None:
+    """Ask about the content of memory, the only condition that such programs see."""
+    times = 5 if unsteady else 3
+    if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
+        return "memory"
+    series.collect_results(UNSEEDED, 2)
+    if not unsteady and len({run.result for run in series.runs}) <= 1:
+        return None
+    return _name_unexplained(series)
+
+
 def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bool:
     """True if each deciding setup gives its result in a fresh sandbox too.
 
@@ -196,10 +255,17 @@ def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bo
 def _examine_unexplained(series: _Series) -> Cause | None:
     """Runs under the same conditions differ. The last question is whether one thread always gives the same result."""
     usual = series.collect_results(AS_IT_IS, 3)
-    several = series.collect_results(THREADED[-1], 10) if len(set(usual)) > 1 else []
+    is_open = len(set(usual)) > 1 and not series.is_unsteady(THREADED[0])
+    several = series.collect_results(THREADED[-1], 10) if is_open else []
     times = count_needed_runs(several, LUCK) if len(set(several)) > 1 else None
     if times is not None and series.find_steady(THREADED[:1], times) is not None:
         return "race"
+    return _name_unexplained(series)
+
+
+def _name_unexplained(series: _Series) -> Cause | None:
+    """Name the failure unexplained if runs under the same conditions end in different ways."""
+    series.collect_results(AS_IT_IS, 3)
     kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
     # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
     return "unknown" if len(kinds) > 1 else None
@@ -211,8 +277,10 @@ def _agree_with_seeds(series: _Series, times: int | None) -> bool:
         return False
     given = [run.result for run in series.runs if run.setup.seed is not None]
     others = len(given) if len(set(given)) == 1 else 0
-    usual = series.collect_results(SEEDED, max(1, times - others))
-    return len(set(usual)) == 1 and (len(usual) >= times or (others > 0 and set(usual) == set(given)))
+    if series.find_steady([SEEDED], max(1, times - others)) is None:
+        return False
+    usual = series.list_results(SEEDED)
+    return len(usual) >= times or (others > 0 and set(usual) == set(given))
 
 
 LUCK = 0.02

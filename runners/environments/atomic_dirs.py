@@ -169,9 +169,9 @@ def measure_folder(folder: Path) -> FolderMeasure:
     """Return count, total length and digest of the files below a folder."""
     start = len(str(folder)) + 1
     every = sorted(
-        (str(path)[start:], status.st_size, status.st_mtime_ns)
+        (path[start:], status.st_size, status.st_mtime_ns)
         for path, status in walk_files(folder)
-        if path.name != RECORD
+        if os.path.basename(path) != RECORD
     )
     text = "\n".join(f"{path}\0{size}\0{written}" for path, size, written in every)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

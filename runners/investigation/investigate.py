@@ -13,7 +13,13 @@ from runners.core.failure.tensor_difference import find_device_differences
 from runners.core.protocol import Answer, BuildRange, ClaimKind, Finding, Investigation, Observation, Plan, Variant
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.investigation.bisect_builds import search_builds
-from runners.investigation.rerun import confirm_answer, confirm_intermittent, rerun_flaky, run_controls
+from runners.investigation.rerun import (
+    confirm_answer,
+    confirm_intermittent,
+    confirm_other_failure,
+    rerun_flaky,
+    run_controls,
+)
 from runners.investigation.state import InvestigationState, Tools, bisect_releases, make_cell
 from runners.investigation.variants import compare_results, run_on_stand_ins, run_ported, run_retargeted
 
@@ -32,9 +38,13 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     with tools.progress.stage("confirmation"):
         confirm_answer(state, state.original)
         confirm_intermittent(state, state.original)
+        confirm_other_failure(state, state.original)
         run_controls(state)
         run_ported(state)
         run_retargeted(state)
+    tools.finish_search()
+    if tools.tell is not None and cause.has_failure:
+        tools.tell(tuple(state.seen))
     with tools.progress.stage("diagnosis"):
         findings = cause.find()
         rerun_flaky(state, state.original, findings)
@@ -50,6 +60,7 @@ def _search_only(state: InvestigationState, build_range: BuildRange) -> Investig
     """Search the builds of a range, and diagnose the failure."""
     with state.tools.progress.stage("bisection"):
         _search_builds(state, build_range)
+    state.tools.finish_search()
     with state.tools.progress.stage("diagnosis"):
         findings = CauseSearch(state).find()
     found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])
@@ -110,6 +121,11 @@ class CauseSearch:
         self._state = state
         self._early: tuple[Failure, Future[Diagnosis]] | None = None
 
+    @property
+    def has_failure(self) -> bool:
+        """True if there is a failure to diagnose."""
+        return _choose_failure(self._state) is not None
+
     def begin_early(self) -> None:
         """Begin if no further answer of the search can change which failure is diagnosed."""
         state, background = self._state, self._state.tools.background
@@ -140,7 +156,7 @@ class CauseSearch:
 
 def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
-    if failing is None:
+    if failing is None or not state.plan.diagnose:
         return None
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)

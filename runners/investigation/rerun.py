@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runners.core.bisection import releases
-from runners.core.protocol import SAID_TO_WORK, Answer, Finding, FindingKind, Variant
+from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
 from runners.investigation.state import Configuration, InvestigationState
 
 REPEATS = 10
@@ -13,6 +13,9 @@ REPEATS = 10
 AGREEING = 5
 """Runs of a build whose answers agree although its output differs, or although the report says that the failure is
 intermittent: two runs that agree may do so by luck."""
+
+ORDERLY = 3
+"""Runs of the newest release that end with an error before the crash counts as gone there."""
 
 
 def confirm_answer(state: InvestigationState, configuration: Configuration) -> None:
@@ -35,6 +38,22 @@ def confirm_intermittent(state: InvestigationState, configuration: Configuration
         for _ in range(times - state.count_runs(configuration, version)):
             if version not in state.find_disagreeing(configuration):
                 state.run(configuration, [version])
+
+
+def confirm_other_failure(state: InvestigationState, configuration: Configuration) -> None:
+    """Rerun the newest release if it ends with an orderly error where another release crashes as reported.
+
+    A read of memory that was never written crashes in one run and ends with an error in the next.
+    """
+    newest = state.plan.order[-1]
+    own = [one for one in state.seen if one.variant is configuration.variant and one.device == configuration.device]
+    crashes = [one for one in own if one.outcome is Outcome.MATCH and not isinstance(one.ended, Exited)]
+    there = [one for one in own if one.version == newest]
+    if not crashes or not there or any(one.outcome is not Outcome.OTHER_FAILURE for one in there):
+        return
+    for _ in range(ORDERLY - len(there)):
+        if state.combine_answers(configuration).get(newest) is Answer.SKIP:
+            state.run(configuration, [newest])
 
 
 def rerun_flaky(state: InvestigationState, configuration: Configuration, findings: Iterable[Finding]) -> None:

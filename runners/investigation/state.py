@@ -27,6 +27,7 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
+from runners.core.runs import Tell
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.bisect_builds import BuildSupply
 
@@ -47,13 +48,26 @@ class BuildSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A testcase written for another release, and its changes in words."""
+
+    testcase: Testcase
+    changes: tuple[str, ...]
+    notation_only: bool = False
+    """True if it is the same program in another notation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """The effects of an investigation, passed in so that its order can be tested without a compiler."""
 
     run: Callable[[Cell, int], Observation]
     """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
-    port: Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
-    """Testcase and release → the testcase ported to the release and the changes; None if no change is needed."""
+    port: Callable[[Testcase, str], Port | None]
+    """Testcase and release → the testcase ported to the release; None if no change is needed."""
+    supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
+    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes; None
+    if no data is missing."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
     diagnose: Callable[[Failure], Diagnosis]
@@ -63,6 +77,10 @@ class Tools:
     """Take note of a run that will be asked for: it may begin now."""
     background: Executor | None = None
     """Threads for work that begins before its turn; None if no work does."""
+    tell: Tell | None = None
+    """Takes the runs on which the answer rests, before the diagnosis."""
+    finish_search: Callable[[], None] = lambda: None
+    """Take note that the runs on which the answer rests are made."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
@@ -81,6 +99,7 @@ class Configuration:
     testcase: Testcase
     device: str
     changes: tuple[str, ...] = ()
+    notation_only: bool = False
 
 
 class InvestigationState:
@@ -163,6 +182,16 @@ class InvestigationState:
                 self._expect_reruns([future.result() for future in pending if future.done()])
         self.seen.extend([future.result() for future in pending])
 
+    def run_each(self, configurations: Sequence[tuple[Configuration, str]]) -> None:
+        """Run several configurations, each on its own build, in this order. They may begin together."""
+        for configuration, version in configurations if len(configurations) > 1 and not self.is_exhausted else ():
+            number = 1 + self.count_runs(configuration, version)
+            under = choose_conditions(number, memory=self._depends_on_memory(self.seen))
+            cell = configure_cell(self.plan, configuration, version)
+            self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+        for configuration, version in configurations:
+            self.run(configuration, [version])
+
     def _expect_reruns(self, ended: Sequence[Observation]) -> None:
         """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""
         if self.is_exhausted or self.plan.claim.kind is ClaimKind.HANG:
@@ -217,6 +246,7 @@ def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Ce
         testcase=configuration.testcase,
         device=configuration.device,
         changes=configuration.changes,
+        notation_only=configuration.notation_only,
     )
 
 
@@ -228,6 +258,7 @@ def make_cell(
     testcase: Testcase | None = None,
     device: str | None = None,
     changes: tuple[str, ...] = (),
+    notation_only: bool = False,
     under: Varied = USUAL,
 ) -> Cell:
     """A cell of the plan. Its id has our own words and the release's, never the issue's."""
@@ -239,6 +270,7 @@ def make_cell(
         variant=variant,
         testcase=testcase or plan.testcase,
         changes=changes,
+        notation_only=notation_only,
         varied=under,
         limits=plan.limits,
     )
@@ -250,9 +282,12 @@ def bisect_releases(
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
-        if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
+        most = state.plan.budget.workers
+        if all(answer is Answer.SKIP for answer in answers.values()):
+            most = min(most, HOPELESS - len(answers))
+        if most <= 0:
             return
-        wanted = releases.choose_probes(state.plan.order, answers) or _list_gaps(state, answers)
+        wanted = releases.choose_probes(state.plan.order, answers, most=most) or _list_gaps(state, answers)
         if not wanted:
             return
         state.run(configuration, wanted)

@@ -7,24 +7,58 @@ from itertools import pairwise
 
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
-from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
+from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, Port, bisect_releases
 
 
 def run_ported(state: InvestigationState) -> None:
-    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused."""
+    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused.
+
+    Generated data takes the place of data that the report leaves out, on every release that fails otherwise.
+    """
     plan = state.plan
+    supplied = None if plan.order[-1] in state.list_answered(state.original) else _supply_data(state)
+    testcase, given = supplied or (plan.testcase, ())
     moved = {seen.version for seen in state.seen if state.tools.is_rejected(seen)}
+    if supplied is not None:
+        moved |= {seen.version for seen in state.seen if seen.outcome is Outcome.OTHER_FAILURE}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
+    configurations = []
     for version in wanted:
         assert version is not None
-        ported = state.tools.port(plan.testcase, version)
-        if ported is not None and (version in moved or _list_programs(ported[0]) != _list_programs(plan.testcase)):
-            testcase, changes = ported
+        ported = state.tools.port(testcase, version) or (Port(testcase=testcase, changes=()) if given else None)
+        if ported is None:
+            continue
+        if version in moved or _list_programs(ported.testcase) != _list_programs(plan.testcase):
             configuration = Configuration(
-                variant=Variant.PORTED, testcase=testcase, device=plan.device, changes=changes
+                variant=Variant.PORTED,
+                testcase=ported.testcase,
+                device=plan.device,
+                changes=tuple(dict.fromkeys([*given, *ported.changes])),
+                notation_only=ported.notation_only and not given,
             )
-            state.run(configuration, [version])
+            configurations.append((configuration, version))
+    state.run_each(configurations)
+
+
+WITHOUT_VALUES = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG})
+"""Failures that mostly show whatever the values of the constants are."""
+
+
+def _supply_data(state: InvestigationState) -> tuple[Testcase, tuple[str, ...]] | None:
+    """Return the testcase with generated data. None if the data could matter, or if its absence is the failure."""
+    if state.plan.claim.kind not in WITHOUT_VALUES:
+        return None
+    supplied = state.tools.supply_data(state.plan.testcase)
+    failing = state.find_failing()
+    if supplied is None or failing is None:
+        return supplied
+    testcase, changes = supplied
+    configuration = Configuration(
+        variant=Variant.PORTED, testcase=testcase, device=state.plan.device, changes=changes
+    )
+    state.run(configuration, [failing.version])
+    return supplied if state.combine_answers(configuration).get(failing.version) is Answer.BAD else None
 
 
 def _list_programs(testcase: Testcase) -> list[str]:
@@ -76,9 +110,8 @@ def run_on_stand_ins(state: InvestigationState) -> None:
     if failing is None or state.plan.devices or state.plan.claim.kind not in DEPENDS_ON_VALUES:
         return
     there = {seen.device for seen in state.seen if seen.version == failing.version}
-    for device in state.tools.stand_ins:
-        if device not in there and (configuration := _configure_retarget(state, device)) is not None:
-            state.run(configuration, [failing.version])
+    moved = [_configure_retarget(state, device) for device in state.tools.stand_ins if device not in there]
+    state.run_each([(configuration, failing.version) for configuration in moved if configuration is not None])
 
 
 def compare_results(state: InvestigationState) -> tuple[Finding, ...]:

@@ -92,7 +92,7 @@ def make_task(
         testcase=testcase,
         tools=tools,
         limits=limits,
-        variables={**toolchain.VARIABLES, **more_variables},
+        variables={**toolchain.VARIABLES, **testcase.list_variables(), **more_variables},
         guest=toolchain.GUEST,
         probe_file=probe_file,
         conditions=conditions,

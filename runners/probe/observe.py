@@ -72,6 +72,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
         excerpt=_cut_excerpt(run.steps),
         engine=run.engine,
         changes=cell.changes,
+        notation_only=cell.notation_only,
         record=run.steps[-1].record if run.steps else None,
         environment=run.environment,
         fork=run.fork,

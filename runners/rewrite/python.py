@@ -7,16 +7,17 @@ only if it moved to another place than its import.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import libcst as cst
 from libcst import metadata
 
 from runners.core.hostile.syntax import is_shallow
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
-from runners.rewrite.names import Names
+from runners.rewrite.names import Names, Rename
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
-from runners.rewrite.text import NameChange, Unportable, port_mlir
+from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
 
 MAX_CODE_CHARS = 100_000
 
@@ -54,19 +55,34 @@ class _Rewriter(ScopedTransformer):
         self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
         self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
         self.names_as_strings: set[cst.SimpleString] = set()
+        self.made: list[tuple[str, str]] = []
+        """Variables that were assigned so far, each with the function that made its value."""
 
     # ---------------------------------------------------------------------------------------- imports
 
     def visit_Import(self, node: cst.Import) -> bool:
         return False
 
+    def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
+        """True if nothing uses what an import binds, apart from what another import binds too."""
+        scope = self.get_metadata(metadata.ScopeProvider, node, None)
+        bound = dotted_name(alias.asname.name if alias.asname else alias.name)
+        if scope is None or not bound or len(node.names) > 1:
+            return False
+        every = [one for one in scope.assignments if isinstance(one, metadata.ImportAssignment)]
+        others = {one.name for one in every if one.node is not node}
+        return not any(one.references for one in every if one.node is node and one.name not in others)
+
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
         return False
 
-    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import:
+    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.Pass:
         aliases: list[cst.ImportAlias] = []
         for alias in original_node.names:
             old = dotted_name(alias.name)
+            if self.names.find_successor(old, imported=True) is None and self._is_unused(original_node, alias):
+                self.record_change(original_node, f"import {old}", "pass", notation=True)
+                return cst.Pass()  # an absent module has no effects
             new = self._port_import(old)
             if new == old:
                 aliases.append(alias)
@@ -172,7 +188,21 @@ class _Rewriter(ScopedTransformer):
             self._port_argument(old, new, function, here, place)
             for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
         ]
+        arguments = [*self._find_implied(original_node, function), *arguments]
         return updated_node.with_changes(args=arguments)
+
+    def _find_implied(self, call: cst.Call, function: str) -> list[cst.Arg]:
+        """Return the argument to put first, if the function took it from a global and one variable has it."""
+        for rule in self.idioms.implied:
+            plain = all(arg.keyword is None and not arg.star for arg in call.args)
+            if function != rule.function or len(call.args) != rule.count or not plain:
+                continue
+            variables = {name for name, maker in self.made if maker in rule.makers}
+            if len(variables) == 1:
+                value = f"{variables.pop()}.{rule.attribute}"
+                self.record_change(call, f"{function}(…)", f"{function}({value}, …)", notation=True)
+                return [cst.Arg(value=cst.parse_expression(value))]
+        return []
 
     def _port_argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, place: int) -> cst.Arg:
         keyword = original.keyword.value if original.keyword else ""
@@ -188,6 +218,10 @@ class _Rewriter(ScopedTransformer):
 
     # ---------------------------------------------------------------------------------------- strings
 
+    def visit_Assign(self, node: cst.Assign) -> None:
+        if isinstance(node.value, cst.Call) and (maker := self.get_full_name(node.value.func)):
+            self.made += [(name, maker) for target in node.targets if (name := dotted_name(target.target))]
+
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         names = tuple(dotted_name(target.target) for target in original_node.targets)
         value = self._port_string(Assigned(names=names), original_node.value, updated_node.value)
@@ -198,6 +232,8 @@ class _Rewriter(ScopedTransformer):
     ) -> cst.BaseExpression:
         """Return the expression that replaces a string literal in the release, or the literal itself."""
         if isinstance(updated, cst.List | cst.Tuple) and isinstance(original, type(updated)):
+            if len(original.elements) != len(updated.elements):  # a list of flags, ported already
+                return updated
             pairs = zip(original.elements, updated.elements, strict=True)
             values = [self._port_string(use, old.value, new.value) for old, new in pairs]
             if all(value is new.value for value, new in zip(values, updated.elements, strict=True)):
@@ -217,7 +253,7 @@ class _Rewriter(ScopedTransformer):
             return updated
         if ported.package:
             self.named.add(ported.package)
-        self.record_change(original, repr(text), ported.code)
+        self.record_change(original, repr(text), ported.code, notation=ported.notation)
         return cst.parse_expression(ported.code)
 
     def _port_embedded(self, original: cst.BaseExpression, text: str) -> cst.BaseExpression | None:
@@ -235,11 +271,53 @@ class _Rewriter(ScopedTransformer):
         start = self.get_metadata(metadata.PositionProvider, original).start.line - 1
         above = found.prelude.count("\n")
         self.changes += [
-            NameChange(line=start + change.line - above, old=change.old, new=change.new)
-            for change in changes
-            if change.line > above
+            replace(change, line=start + change.line - above) for change in changes if change.line > above
         ]
         return cst.parse_expression(_write_literal(original, ported))
+
+    # ---------------------------------------------------------------------------------------- flags
+
+    def leave_List(self, original_node: cst.List, updated_node: cst.List) -> cst.List:
+        kept = self._port_flags(original_node.elements, updated_node.elements)
+        return updated_node if kept is None else updated_node.with_changes(elements=kept)
+
+    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
+        kept = self._port_flags(original_node.elements, updated_node.elements)
+        return updated_node if kept is None else updated_node.with_changes(elements=kept)
+
+    def _port_flags(
+        self, original: Sequence[cst.BaseElement], updated: Sequence[cst.BaseElement]
+    ) -> list[cst.BaseElement] | None:
+        """Return the elements of a list with its flags ported, without those that the release does without.
+
+        Return None if no flag changes.
+        """
+        words = [_read_string(element.value) for element in original]
+        if not self.idioms.flags_program or not any(word is not None and word.startswith("-") for word in words):
+            return None
+        first = words[0] or ""
+        program = self.idioms.flags_program if first.startswith("-") or not first else first
+        flags = select_flags(self.names.flags, (program,))
+        ported = [self._port_flag(word, flags, old) for word, old in zip(words, original, strict=True)]
+        if ported == words:
+            return None
+        elements = [
+            element if new == word else element.with_changes(value=cst.SimpleString(repr(new)))
+            for element, word, new in zip(updated, words, ported, strict=True)
+            if new != "" or word == ""
+        ]
+        if elements and not isinstance(original[-1].comma, cst.Comma):
+            elements[-1] = elements[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return elements
+
+    def _port_flag(self, word: str | None, flags: dict[str, Rename], element: cst.BaseElement) -> str | None:
+        if word is None:
+            return None
+        changes: list[NameChange] = []
+        new = port_flag(word, flags, 0, changes)
+        for change in changes:
+            self.record_change(element, change.old, change.new)
+        return new
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString

@@ -28,6 +28,8 @@ class Substitution:
     old: str
     new: str
     where: str
+    notation: bool = False
+    """True for a change of notation, as in `NameChange`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,11 @@ class Ported:
 
     testcase: Testcase
     substitutions: tuple[Substitution, ...]
+
+    @property
+    def is_notation_only(self) -> bool:
+        """True if the ported testcase is the same program: only its notation changed."""
+        return all(one.notation for one in self.substitutions)
 
 
 def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Ported | None:
@@ -69,7 +76,7 @@ def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str,
 
 
 def _locate_change(change: NameChange, where: str) -> Substitution:
-    return Substitution(old=change.old, new=change.new, where=where)
+    return Substitution(old=change.old, new=change.new, where=where, notation=change.notation)
 
 
 def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:

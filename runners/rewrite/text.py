@@ -17,6 +17,8 @@ class NameChange:
     line: int
     old: str
     new: str
+    notation: bool = False
+    """True for a change of notation, after which the program is the same: no other function is called."""
 
 
 class Unportable(Exception):
@@ -43,12 +45,35 @@ def _port_step(
     program = tuple(step[:1])
     renamed = idioms.rename_program(step) if program and idioms.rename_program is not None else None
     if renamed is not None:
-        changes.append(NameChange(line=number, old=step[0], new=renamed))
+        changes.append(NameChange(line=number, old=step[0], new=renamed, notation=True))
         program = (renamed,)
-    return (*program, *_port_words(step[1:], _select_flags(flags, program), number, changes))
+    words = [_port_pipeline(word, idioms, number, changes) for word in _join_pipeline(step[1:])]
+    return (*program, *_port_words(words, select_flags(flags, program), number, changes))
 
 
-def _select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
+def _join_pipeline(words: Sequence[str]) -> list[str]:
+    """Write a pipeline and its flag as one word."""
+    joined: list[str] = []
+    for word in words:
+        if joined and _use_two_dashes(joined[-1]) == _PIPELINE:
+            joined[-1] = f"{joined[-1]}={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _port_pipeline(word: str, idioms: Idioms, number: int, changes: list[NameChange]) -> str:
+    name, equals, value = word.partition("=")
+    if idioms.port_pipeline is None or not equals or _use_two_dashes(name) != _PIPELINE:
+        return word
+    new = idioms.port_pipeline(value)
+    if new == value:
+        return word
+    changes.append(NameChange(line=number, old=value, new=new))
+    return f"{name}={new}"
+
+
+def select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
     """Return the flags of a program by name. A flag of all programs has no ``of``."""
     return {flag.old: flag for flag in reversed(flags) if not flag.of or flag.of in program}
 
@@ -66,13 +91,23 @@ def _port_words(words: Sequence[str], flags: dict[str, Rename], number: int, cha
         if two in flags:  # `--flag value`, if the table has an entry for this value of the flag
             rest.pop(0)
             word = two
-        for _ in range(_LONGEST_CHAIN):
-            following = _port_word(word, flags, number, changes)
-            if following == word:
-                break
-            word = following
+        word = port_flag(word, flags, number, changes)
         done += [word] if word else []
     return done
+
+
+def port_flag(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
+    """Return a word of a command line after all renames; empty for a flag that the release does without.
+
+    Raises:
+        Unportable: the flag is gone and has no exact successor.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        following = _port_word(word, flags, number, changes)
+        if following == word:
+            break
+        word = following
+    return word
 
 
 def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
@@ -109,7 +144,7 @@ def _use_two_dashes(word: str) -> str:
 def _apply_rename(text: str, flag: Rename, number: int, changes: list[NameChange]) -> str:
     if flag.new is None:
         raise Unportable(flag.old)
-    changes.append(NameChange(line=number, old=text, new=flag.new))
+    changes.append(NameChange(line=number, old=text, new=flag.new, notation=True))
     return flag.new
 
 
@@ -119,7 +154,8 @@ def port_mlir(text: str, words: Sequence[Rename], idioms: Idioms) -> tuple[str, 
         return port_words(text, words)
     written, notations = idioms.port_mlir(text)
     ported, changes = port_words(written, words)
-    return ported, [*(NameChange(line=one.line, old=one.old, new=one.new) for one in notations), *changes]
+    spelled = (NameChange(line=one.line, old=one.old, new=one.new, notation=True) for one in notations)
+    return ported, [*spelled, *changes]
 
 
 def port_words(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange]]:
@@ -132,7 +168,7 @@ def port_words(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange
         for pattern, word in patterns:
             assert word.new is not None
             code, times = pattern.subn(word.new.replace("\\", r"\\"), code)
-            changes += [NameChange(line=number, old=word.old, new=word.new)] * bool(times)
+            changes += [NameChange(line=number, old=word.old, new=word.new, notation=True)] * bool(times)
         lines.append(code + comment)
     return "\n".join(lines), changes
 

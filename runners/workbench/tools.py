@@ -11,16 +11,16 @@ from contextlib import contextmanager
 
 import msgspec
 
-from runners.core.conditions import USUAL
+from runners.core.conditions import USUAL, is_native
 from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
-from runners.core.runs import Execute, RunRequest, RunResult
+from runners.core.runs import Execute, RunRequest, RunResult, Tell
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
-from runners.investigation.state import BuildSearch, Tools, make_cell
+from runners.investigation.state import BuildSearch, Port, Tools, make_cell
 from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
 from runners.workbench.ahead import RunsAhead, Withdrawn
@@ -36,6 +36,7 @@ def make_tools(
     between_releases: BuildSearch | None = None,
     ahead: RunsAhead | None = None,
     background: Executor | None = None,
+    tell: Tell | None = None,
 ) -> Tools:
     """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
 
@@ -48,10 +49,17 @@ def make_tools(
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
 
+        def is_current() -> bool:
+            return diagnosed[-1] is failure
+
         def execute_diagnosis(request: RunRequest) -> RunResult:
-            if diagnosed[-1] is not failure:
+            if not is_current():
                 raise Withdrawn("the diagnosis of another failure took its place")
             return execute_early(request)
+
+        def expect(request: RunRequest) -> None:
+            if ahead is not None:
+                ahead.expect(request, wanted=is_current)
 
         return diagnose_failure(
             failure,
@@ -61,25 +69,30 @@ def make_tools(
                 progress,
                 plan,
                 failure.seen.varied,
-                expect=(lambda request: None) if ahead is None else ahead.expect,
+                expect=expect,
             ),
             lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
+            expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
+            native=is_native(failure.testcase, toolchain.GUEST),
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
-        means = make_means(execute, progress, plan)
+        means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
+        supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
         diagnose=look_for_cause,
         compare=compare,
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
+        tell=tell,
+        finish_search=(lambda: None) if ahead is None else ahead.finish_search,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
@@ -91,16 +104,14 @@ def _make_expect(ahead: RunsAhead) -> Callable[[Cell, int], None]:
     return lambda cell, attempt: ahead.expect(make_request(cell, attempt))
 
 
-def _port_with_changes(
-    testcase: Testcase, version: str, toolchain: Toolchain
-) -> tuple[Testcase, tuple[str, ...]] | None:
+def _port_with_changes(testcase: Testcase, version: str, toolchain: Toolchain) -> Port | None:
     from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
 
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
-    return ported.testcase, tuple(changes)
+    return Port(testcase=ported.testcase, changes=tuple(changes), notation_only=ported.is_notation_only)
 
 
 def _retarget(testcase: Testcase, device: str) -> Testcase | None:
@@ -132,22 +143,32 @@ def make_means(
         progress.cell(cell, seen)
         return seen
 
-    def run_hook(version: str, testcase: Testcase) -> str:
+    def make_hook_request(version: str, testcase: Testcase) -> RunRequest:
         limits = double_time(plan.limits)
-        request = RunRequest(
+        return RunRequest(
             version=version, device=plan.device, testcase=testcase, limits=limits, varied=under, fresh=True, hook=True
         )
-        return execute(request).hook_file or ""
+
+    def run_hook(version: str, testcase: Testcase) -> str:
+        return execute(make_hook_request(version, testcase)).hook_file or ""
+
+    def expect_hook(version: str, testcase: Testcase) -> None:
+        expect(make_hook_request(version, testcase))
 
     def expect_run(version: str, variant: Variant, testcase: Testcase, device: str) -> None:
         expect(make_request(make_run_cell(version, variant, testcase, device), 1, fresh=True))
 
-    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run)
+    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run, expect_hook=expect_hook)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
     """Run a testcase once under chosen conditions; under `AS_IT_IS` with addresses of its own."""
-    request = RunRequest(
+    result = execute(_make_rerun_request(plan, version, testcase, setup))
+    return record_rerun(setup, result.ended, result.steps)
+
+
+def _make_rerun_request(plan: Plan, version: str, testcase: Testcase, setup: Setup) -> RunRequest:
+    return RunRequest(
         version=version,
         device=plan.device,
         testcase=testcase,
@@ -157,8 +178,6 @@ def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, se
         may_fork=setup != AS_IT_IS,
         fresh=setup.fresh,
     )
-    result = execute(request)
-    return record_rerun(setup, result.ended, result.steps)
 
 
 def double_time(limits: Limits) -> Limits:

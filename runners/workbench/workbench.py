@@ -23,7 +23,7 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.runs import RunRequest, RunResult, Tell, report_not_run
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
@@ -42,6 +42,8 @@ from runners.workbench.tools import make_tools, open_executor
 
 DIAGNOSIS_THREADS = 2
 """The reruns of a diagnosis and its diagnosers, each one run at a time."""
+SEARCH_SLOTS = 1
+"""A search over releases mostly makes one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +53,11 @@ class Workbench(Machine):
     ledger: RunLedger | None = None
     """Recorded runs. Without a ledger every run is made."""
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
-        ``prior`` weighs the commits between two releases, for a search that goes on there.
+        ``prior`` weighs the commits between two releases, for a search that goes on there. ``tell`` takes the runs on
+        which the answer rests, before the diagnosis.
         """
         dated = replace(self, day=plan.day)
         runs = RecordedRuns(self.ledger, dated.execute, dated.find_surroundings, self.progress.say)
@@ -65,7 +68,7 @@ class Workbench(Machine):
             open_executor(plan.budget.workers) as executor,
             open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
-            ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
+            ahead = RunsAhead(runs, Slots(plan.budget.workers, kept=SEARCH_SLOTS), background)
             tools = make_tools(
                 plan,
                 ahead.execute,
@@ -75,6 +78,7 @@ class Workbench(Machine):
                 between_releases=self._search_between_releases(plan, prior, helper),
                 ahead=ahead,
                 background=background,
+                tell=tell,
             )
             try:
                 return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)

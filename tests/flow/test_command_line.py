@@ -14,6 +14,8 @@ from tests.support.repository import make_repository
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "issues"
+pytestmark = pytest.mark.thorough
+"""Each test starts the program."""
 
 
 def reprobot(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[str]:

@@ -30,6 +30,8 @@ Fatal Python error: Aborted
 ```
 """
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -71,6 +71,10 @@ class Play:
     listed_jobs: list[dict[str, Any]] = field(default_factory=list)
     listed_artifacts: list[dict[str, Any]] = field(default_factory=list)
     """What the forge lists of this run."""
+    said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Outputs of the steps that only GitHub can run, by id."""
+    earlier: Mapping[str, Path] = field(default_factory=dict)
+    """Artifacts of earlier runs, by number."""
 
     @property
     def artifacts(self) -> Path:
@@ -136,7 +140,9 @@ class Play:
         given = {key: str(self._value(str(value), context)) for key, value in step.get("with", {}).items()}
         match uses:
             case "":
-                return 0  # the check of the workflow's own commit, which only GitHub knows
+                # The check of the workflow's own commit, and the list of its runs, which only GitHub knows.
+                context["steps"][step.get("id", "")] = {"outputs": dict(self.said.get(step.get("id", ""), {}))}
+                return 0
             case "actions/checkout":
                 return 0
             case "actions/upload-artifact":
@@ -152,13 +158,17 @@ class Play:
             target = self.artifacts / given["name"]
             if target.exists():
                 return 1  # a name can be taken once in a run
-            target.mkdir()
-            shutil.copy(source, target)
+            if source.is_dir():
+                shutil.copytree(source, target)
+            else:
+                target.mkdir()
+                shutil.copy(source, target)
             self.listed_artifacts.append(objects.artifact(WEB, REPOSITORY, given["name"], datetime.now(UTC)))
         return 0
 
     def _download(self, given: Mapping[str, str], work: Path) -> int:
-        found = [self.artifacts / given["name"]] if "name" in given else sorted(self.artifacts.glob(given["pattern"]))
+        place = self.earlier[given["run-id"]] if "run-id" in given else self.artifacts
+        found = [place / given["name"]] if "name" in given else sorted(place.glob(given["pattern"]))
         for artifact in found:
             inner = work / given.get("path", "") / ("" if "name" in given else artifact.name)
             shutil.copytree(artifact, inner, dirs_exist_ok=True)

@@ -45,14 +45,19 @@ def test_list_is_that_of_the_actions_jobs() -> None:
     assert PASSES - names <= {"CONTAINERS_CONF"}
 
 
-def test_last_line_of_a_failed_child_is_reported(tmp_path: Path) -> None:
-    """The child is real and refuses a plan with another digest."""
+@pytest.mark.parametrize("is_relative", [False, True], ids=["absolute", "relative"])
+def test_last_line_of_a_failed_child_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_relative: bool
+) -> None:
+    """The child is real and refuses a plan with another digest. Its working folder is another than ours."""
+    monkeypatch.chdir(tmp_path.parent)
+    folder = Path(tmp_path.name) if is_relative else tmp_path
     case = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
     plan = Plan(testcase=case, claim=Claim(), device="llvm", order=("0.27.0",), first=("0.27.0",))
     cell = JobCell(id="any", plan=plan, testcase_sha256=digest_of(case))
     (tmp_path / "plan.json").write_bytes(b"{}")
     with pytest.raises(InfraError, match="status 2: the plan's sha256 is"):
-        run_in_child(tmp_path / "plan.json", "0" * 64, cell, tmp_path / "results", os.environ)
+        run_in_child(folder / "plan.json", "0" * 64, cell, folder / "results", os.environ)
 
 
 def test_child_ends_with_the_watcher(tmp_path: Path) -> None:

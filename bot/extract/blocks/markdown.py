@@ -271,3 +271,14 @@ def locate_code_spans(text: str) -> Iterator[tuple[int, str]]:
             continue
         yield runs[at].start(), text[runs[at].end() : runs[same[later]].start()]
         at = same[later] + 1
+
+
+def find_unclosed_span(text: str) -> str:
+    """Return the text behind backticks that no others close in a paragraph; empty without such backticks."""
+    end = 0
+    for start, raw in locate_code_spans(text):
+        ticks = _TICKS.match(text, start)
+        assert ticks is not None
+        end = start + 2 * len(ticks[0]) + len(raw)
+    opened = _TICKS.search(text, end)
+    return text[opened.end() :] if opened is not None else ""

@@ -115,7 +115,11 @@ _CUE_WORDS = (
         r"|(?:is|are) (?:fine|ok|good)\b|no (?:error|problem|issue|crash)|passes\b|succeeds?\b"
         r"|runs? (?:fine|ok|well|without)|work-?around)",
     ),
-    (Cue.EXPECTED, r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"),
+    (
+        Cue.EXPECTED,
+        r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"
+        r"|\b(?:right|correct) (?:values?|results?|outputs?|answers?|numbers?)(?: (?:is|are|would be)\b|\W*$)",
+    ),
     (
         Cue.OUTPUT,
         r"\b(?:outputs?|prints?|printed|gives?|result(?:s|ed)? (?:is|in|are)|actual|traceback|stack ?trace"

@@ -9,7 +9,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.value_sentences import find_same_form, find_value_pair
+from bot.extract.claim.value_sentences import VALUE_ROW, find_same_form, find_value_pair
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -31,7 +31,7 @@ _REFERENCE_SPAN = re.compile(
 
 _ACTUAL_SPAN = re.compile(
     r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?"
-    r"|(?:I|we) (?:see|saw|observed?))\b"
+    r"|(?:comes?|came) out|(?:I|we) (?:see|saw|observed?))\b"
     r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
     re.I,
 )
@@ -93,6 +93,7 @@ def _add_observed_values(document: Document, actual: list[str], expected: list[s
             continue
         spans = [span for before, span in _iter_spans(prose.text) if not _EXPECT_SPAN.search(before)]
         values = [span for span in spans if _is_values(span)] or [m["value"] for m in _RESULT_IS.finditer(prose.text)]
+        values = values or [found["words"] for found in _SHOWN_ALONE.finditer(prose.text)]
         actual.extend(value for value in values if value not in expected)
 
 
@@ -100,8 +101,9 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
     """Fill the side that is empty with a passage of the prose that differs from the other side in its values only."""
     known, unknown = (actual, expected) if actual else (expected, actual)
     text = "\n".join(prose.text for prose in document.prose if not prose.heading)
-    for line in "\n".join(known).split("\n")[:50]:
-        if other := find_same_form(line, text):
+    lines = "\n".join(known).split("\n")[:50]
+    for line in lines:
+        if (other := find_same_form(line, text)) and other not in lines:
             unknown.append(other)
             return
 
@@ -132,11 +134,14 @@ def _find_result_lines(text: str) -> str:
 
 
 def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
+    last = ""
     for before, span in _iter_spans(text):
+        listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
             expected.append(span)
-        elif _ACTUAL_SPAN.search(before) and not actual:
+        elif (_ACTUAL_SPAN.search(before) and not actual) or (last and listed is not None and listed[1] == last):
             actual.append(span)
+            last = span
 
     for found in _QUOTED.finditer(text):
         (expected if found["wanted"] else actual).append(found["words"])
@@ -144,6 +149,8 @@ def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
         actual.extend(found["value"] for found in _PRINTED_VALUE.finditer(text))
     if not expected:
         expected.extend(found["value"] for found in _REFERENCE.finditer(text))
+    if not expected:
+        expected.extend(found["value"] for found in _EXPECTED_ROW.finditer(text))
 
 
 _QUOTED = re.compile(
@@ -164,6 +171,9 @@ _REFERENCE = re.compile(
 )
 """The result of another implementation, or the right result, as bare values in a sentence."""
 
+_EXPECTED_ROW = re.compile(rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUE_ROW})", re.I)
+"""Several expected values: a single figure may count anything."""
+
 _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)
 
 
@@ -174,6 +184,10 @@ _RESULT_IS = re.compile(
     re.I,
 )
 """A single printed value in a sentence on the actual behaviour: a figure elsewhere may count anything."""
+
+
+_SHOWN_ALONE = re.compile(r"(?:^|:)[ \t]*`(?P<words>[^`\n]{0,200}\d[^`\n]{0,200})`[ \t]*\.?[ \t]*$", re.M)
+"""A code span with a figure that is a line of its own, or follows a colon at the end of a line."""
 
 
 def _is_values(span: str) -> bool:
@@ -207,3 +221,27 @@ def find_telling_line(actual: str, expected: str) -> str:
 
 def _is_no_value(line: str) -> bool:
     return line.startswith(("$", "#")) or bool(_RESULT_HEADER.match(line))
+
+
+def read_comments(code: str, expected: str) -> tuple[str, str]:
+    """Return the printed and the expected output that comments beside ``print`` calls state.
+
+    A comment of values alone states printed output if the report expects other values.
+    """
+    actual, wanted = [], []
+    for found in _PRINT_COMMENT.finditer(code[:MAX_CODE_CHARS]):
+        value = found["value"].strip()
+        if found["wanted"]:
+            wanted.append(value)
+        elif found["printed"] or (expected and _is_values(value) and value not in expected):
+            actual.append(value)
+    return _join_bounded(actual), _join_bounded(wanted)
+
+
+MAX_CODE_CHARS = 100_000
+_PRINT_COMMENT = re.compile(
+    r"^[ \t]*print\([^#\n]{0,300}\)[ \t]*#[ \t]*(?:(?P<printed>(?:it )?(?:gives?|gave|prints?|printed|got|gets?"
+    r"|returns?|outputs?|shows?|actual(?:ly)?|here|->|=>))|(?P<wanted>expect(?:ed|s)?|should (?:be|print|give|return)"
+    r"|want(?:ed)?|correct(?: is)?))?\b[:=]?[ \t]*(?P<value>(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b))[^\n]{1,300})$",
+    re.I | re.M,
+)

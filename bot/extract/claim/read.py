@@ -12,7 +12,7 @@ from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.failure import find_signature, list_failure_pieces
-from bot.extract.claim.quoted_output import find_telling_line, read_quoted_output
+from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
@@ -47,6 +47,9 @@ def read_claim(source: ClaimSource) -> Claim:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
         kind = ClaimKind.WRONG_RESULT  # a run that hangs has no output to compare; the words mean something else
+    if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
+        printed, wanted = read_comments(source.code, expected)
+        actual, expected = actual or printed, expected or wanted
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH:

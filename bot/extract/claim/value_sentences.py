@@ -34,9 +34,13 @@ class ValuePair:
 _NUMBER = r"[-+]?(?:\d{1,30}\.\d{1,30}|\.\d{1,30}|\d{1,30})(?:e[-+]?\d{1,3})?"
 _SCALAR = rf"(?:{_NUMBER}|[-+]?(?:nan|inf)|True|False)"
 _LIST = rf"[\[(][\[(\s]{{0,8}}{_SCALAR}\.?(?:[\s,;\])\[(]{{1,8}}{_SCALAR}\.?){{0,63}}[\])\s]{{0,8}}[\])]"
+VALUE_ROW = (
+    rf"(?:(?:\d{{1,9}}x){{0,8}}[a-z]{{1,4}}\d{{1,3}}=)?{_SCALAR}(?:(?:, ?| ){_SCALAR}(?![\w%/]|\.\d|-\w)){{1,63}}"
+)
+"""Several values without brackets, maybe after the type of a tensor: ``3 7``, ``4xf32=8 1 9``."""
 _VALUE = re.compile(
     rf"`(?P<span>[^`\n]{{1,300}})`|[\"“](?P<quoted>[^\"”\n]{{1,300}})[\"”]"
-    rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){_SCALAR}(?![\w%/]|\.\d|-\w))",
+    rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){VALUE_ROW}|(?<![\w.%/-]){_SCALAR}(?![\w%/]|\.\d|-\w))",
     re.I,
 )
 _HAS_VALUE = re.compile(rf"(?<![\w.]){_SCALAR}(?![\w.]*\()", re.I)

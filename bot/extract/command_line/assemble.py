@@ -8,6 +8,7 @@ from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.find import LocatedCall
+from bot.extract.command_line.reproducers import is_reproducer, runs_reproducer
 from bot.extract.command_line.steps import add_compile_step, add_step
 from bot.extract.command_line.workspace import Workspace, rank_inputs, rewrite_check_tests, strip_suffixes
 from runners.core.toolchain.reports import CommandLineTools
@@ -22,7 +23,10 @@ def assemble_commands(
     tools: CommandLineTools,
 ) -> Workspace:
     """Return files and steps for ``calls`` over the MLIR of ``pieces``. An added compile step is for ``device``."""
-    work = Workspace(tools=tools, device=device, inputs=rank_inputs(pieces), output=output)
+    inputs = rank_inputs(pieces)
+    first = bool(calls) and all(runs_reproducer(call.argv, tools) for call, _ in calls)
+    inputs.sort(key=lambda piece: is_reproducer(piece, tools) is not first)
+    work = Workspace(tools=tools, device=device, inputs=inputs, output=output)
     if tools.check is not None and any(call.argv[0] == tools.check.name for call, _ in calls):
         rewrite_check_tests(work, tools.check)
     for word in ignored:
@@ -53,10 +57,14 @@ def assemble_plain_compile(pieces: Sequence[Piece], device: str, tools: CommandL
     inputs = [p for p in rank_inputs(pieces) if not is_dump(p) and p.cue not in (Cue.WORKS, Cue.EXPECTED)]
     if not inputs:
         return None
-    piece = inputs[0]
+    piece = min(inputs, key=lambda one: is_reproducer(one, tools))
     name = piece.name if piece.name.endswith(".mlir") else "input.mlir"
     work = Workspace(tools=tools, device=device, inputs=inputs, output="")
     work.add_file(name, piece)
+    if tools.reproducers is not None and (step := tools.reproducers.run(piece.text, name)) is not None:
+        work.add_repair("run-reproducer", " ".join(step))
+        work.steps.append(step)
+        return work
     module = f"{strip_suffixes(name)}.{tools.module_suffix}"
     add_compile_step(work, name, module)
     work.produced.add(module)
@@ -69,7 +77,7 @@ def add_plain_run(work: Workspace) -> bool:
     Return False if there are several, or if the function takes arguments.
     """
     functions = work.tools.entry_points("\n".join(work.files.values()))
-    if work.tools.run_module is None or len(functions) != 1 or functions[0][1]:
+    if work.tools.run_module is None or not work.produced or len(functions) != 1 or functions[0][1]:
         return False
     (name, _), module = functions[0], next(iter(work.produced), "")
     argv = work.tools.run_module(work.device, module, name)

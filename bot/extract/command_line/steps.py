@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.extract.command_line.reproducers import find_run
 from bot.extract.command_line.shell import ToolCall
 from bot.extract.command_line.workspace import (
     PLACEHOLDER,
@@ -34,6 +35,8 @@ def add_step(work: Workspace, call: ToolCall) -> None:
         _add_split_steps(work, argv, call, combined)
     elif tool == "python":
         _add_python_step(work, argv)
+    elif work.tools.informs is not None and any(work.tools.informs.match(word) for word in argv[1:]):
+        work.steps.append(tuple(argv))
     elif tool in work.tools.compilers:
         work.steps.append(tuple(_make_compile_step(work, argv, call)))
     else:
@@ -116,8 +119,21 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
     else:
         for i in places:
             argv[i] = place_input(work, argv[i], "")
+    if (instead := _run_reproducer(work, argv)) is not None:
+        return instead
     add_flag_files(work, argv)
     return _name_output(work, _add_target(work, argv), call)
+
+
+def _run_reproducer(work: Workspace, argv: Sequence[str]) -> list[str] | None:
+    """Return the call that runs a crash reproducer, if one stands in for the input of ``argv``."""
+    found = ((name, find_run(work, argv, name)) for name in argv[1:] if name in work.files)
+    step = next((step for _, step in found if step is not None), None)
+    if step is None:
+        return None
+    work.add_repair("run-reproducer", " ".join(step))
+    work.makes_modules = False
+    return list(step)
 
 
 def _add_target(work: Workspace, argv: list[str]) -> list[str]:
@@ -176,6 +192,9 @@ def _find_output(argv: Sequence[str]) -> str | None:
 
 
 def _add_run_step(work: Workspace, argv: list[str], call: ToolCall) -> None:
+    if not work.makes_modules:
+        work.add_repair("drop-command", f"left out `{' '.join(argv)}`: the crash reproducer makes no module")
+        return
     flags, suffix = work.tools.module_flags, work.tools.module_suffix
     assigned = re.compile(rf"^(--?(?:{'|'.join(flag.lstrip('-') for flag in flags)})=)(.*)$")
     if call.stdin == "-" and not any(assigned.match(w) for w in argv):

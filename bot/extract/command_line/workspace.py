@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from bot.extract.blocks.cut import drop_open_resources
 from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
@@ -32,10 +33,15 @@ class Workspace:
     """Functions of the input that were check tests. Rewritten, they return the checked values."""
     repairs: list[Repair] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
+    makes_modules: bool = True
+    """False if a crash reproducer stands in for the input: then no step makes the module that later calls run."""
     steps: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_file(self, name: str, piece: Piece) -> None:
-        self.files[name], self.sources[name] = piece.text, piece
+        text = drop_open_resources(piece.text)
+        if text != piece.text:
+            self.add_repair("drop-resources", "left out the resources at the end, which break off")
+        self.files[name], self.sources[name] = text, piece
 
     def add_repair(self, kind: str, detail: str) -> None:
         entry = Repair(kind=kind, detail=detail[:400])
@@ -46,6 +52,9 @@ class Workspace:
         entry = Missing(kind="file", name=name[:200])
         if entry not in self.missing:
             self.missing.append(entry)
+
+    def add_missing_code(self, name: str) -> None:
+        self.missing.append(Missing(kind="code", name=name[:200]))
 
 
 def rank_inputs(pieces: Sequence[Piece]) -> list[Piece]:

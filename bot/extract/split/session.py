@@ -57,7 +57,8 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
         return
     while row < len(rows):
         line = rows[row]
-        if not (is_command(line) or PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line)):
+        typed = is_command(line) or PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line)
+        if not typed or _is_echoed(rows, row):
             row += 1
             continue
         if row > begin:
@@ -67,6 +68,13 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
         begin = row = end
     if begin < len(rows):
         yield cut_rows(piece, begin, len(rows), rows=rows)
+
+
+def _is_echoed(rows: Sequence[str], row: int) -> bool:
+    """True for a command that an exception's message quotes: ``Invoked with:``, and below it the child's command."""
+    above = next((line for line in reversed(rows[:row]) if line.strip()), "")
+    raised = any(line.startswith("Traceback (most recent") for line in rows[:row])
+    return raised and above.rstrip().endswith(":") and not PROMPTED_LINE.match(rows[row])
 
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1")

@@ -41,8 +41,10 @@ from bot.forge.payloads import (
     CommentData,
     FileData,
     IssueData,
+    IssueEvent,
     Label,
     ReactionData,
+    find_closing_commit,
     to_brief,
     to_issue,
     to_posted_comment,
@@ -55,6 +57,7 @@ from runners.core.errors import InfraError, UserError
 FIRST_COMMENTS = 30
 """A testcase left out of the description usually stands in one of the first comments of its author."""
 MAX_LABELLED = 100
+MAX_EVENTS = 1_000
 MAX_REACTIONS = 300
 MAX_SETTINGS = 64 * 1024
 MAX_WAIT = 120
@@ -209,6 +212,12 @@ class GithubForge:
             rows = islice(first.iterate_rows(self.reads), MAX_RECENT)
             comments = (to_posted_comment(msgspec.convert(row, CommentData)) for row in rows)
             return CommentListing(comments=tuple(comments), etag=first.etag)
+
+    def fetch_closing_commit(self, repository: str, number: int) -> str:
+        url = f"/repos/{repository}/issues/{number}/events"
+        with translate_errors(f"the events of {repository}#{number}"):
+            rows = islice(fetch_rows(self.reads, url, IssueEvent), MAX_EVENTS)
+            return find_closing_commit(tuple(rows))
 
     def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         with translate_errors(f"the labels of {repository}#{number}"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.report.quote import escape_prose, quote_code
+from bot.verdict.landing import find_landing
 from bot.verdict.verdict import LikelyFix, Report, VerdictKind
 from runners.core.protocol import Bisection, CommitRange, Observation, Suspect
 
@@ -36,6 +37,22 @@ def render_deep_change(report: Report) -> str:
         for one in report.bisections
         if one.deep and report.verdict.kind is not VerdictKind.INVALID_REPRO
     )
+
+
+def render_landing(report: Report) -> str:
+    """Return ``Fixed in A, first released in B, not in C``; empty where the timeline says all of it."""
+    landing = find_landing(report)
+    if landing is None:
+        return ""
+    change = quote_code(landing.change[:12] if landing.is_commit else landing.change)
+    release = quote_code(landing.release)
+    parts = [f"Fixed in {'commit ' if landing.is_commit else ''}{change}"] if landing.change else []
+    if landing.release:
+        parts.append(f"first released in {release}" if parts else f"Fixed in {release}")
+    if landing.without:
+        later = ", ".join(map(quote_code, landing.without))
+        parts.append(f"not in {later}, released after the fix")
+    return ", ".join(parts) + "."
 
 
 def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:

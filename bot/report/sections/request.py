@@ -55,6 +55,8 @@ def _describe_missing(missing: Missing) -> str:
             return f"the definition of {quote_code(missing.name)}: add the lines that define it"
         case "module":
             return f"the module {quote_code(missing.name)}: add its code, or replace what the testcase uses of it"
+        case "rest":
+            return f"the rest of {escape_prose(missing.name)}; attach a long program as a `.zip`"
         case _:
             code = f"the code itself: {quote_code(missing.name)}" if missing.name else "the code itself"
             return f"{code}; add it as text in a code block"

@@ -111,7 +111,7 @@ def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exa
     usual = seen.varied == USUAL
     under = "" if usual and not exact else ", as usual" if usual else f", with {describe_conditions(seen.varied)}"
     settings = {} if usual and not exact else list_shell_variables(seen.varied, toolchain)
-    variables = [f"{name}={value}" for name, value in settings.items()]
+    variables = [f"{name}={value}" for name, value in (settings | repro.testcase.list_variables()).items()]
     start = ["env", *variables] if variables else []
     return [
         f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{under}",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.own_reference import computes_reference
+from bot.verdict.references import NUMPY, OWN, list_votes
 from bot.verdict.rules.phrases import list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 from runners.core.findings import clears_passes
@@ -48,21 +48,28 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
-def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold the verdict on a wrong result of every release, without a pass that causes it and without a reference.
+def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weigh the references for a wrong value: the testcase's own, NumPy, passes left out, releases.
 
-    Such a result may be the testcase's own fault. An error or a crash is always the compiler's; that a value is wrong
-    is only the report's claim. LLVM's passes do not count. The host has not verified that no pass is to blame, so the
-    finding may lower a confidence and never raise one.
+    An error or a crash is always the compiler's; that a value is wrong is only the report's claim. So the verdict is
+    withheld if NumPy computes the value of the failing build. For a value of every release that no pass causes, the
+    verdict is also withheld if no reference differs. LLVM's passes do not count.
     """
-    wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
-    if not wrong_value or not any(map(clears_passes, evidence.findings)):
+    if verdict.kind not in _RESTS_ON_A_FAILURE or evidence.plan.claim.kind is not ClaimKind.WRONG_RESULT:
         return verdict
-    if computes_reference(evidence.plan.testcase):
-        why = (
-            "no pass causes the result; a computation of the testcase's own, without the compiler, disagrees with it"
-        )
-        return add_grounds(verdict, Ground.NO_PASS_CAUSES, Ground.OWN_REFERENCE, reasons=(why,))
+    votes = list_votes(evidence)
+    verdict = replace(verdict, votes=votes)
+    if dissenting := next((one for one in votes if not one.wrong), None):
+        why = f"{dissenting.reference}, computes what {dissenting.version} returns, so the value may be right"
+        return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
+    independent = {NUMPY: Ground.REFERENCE_DIFFERS, OWN: Ground.OWN_REFERENCE}
+    differing = [one.reference for one in votes if one.reference in independent]
+    if verdict.kind is not VerdictKind.CONFIRMED or not any(map(clears_passes, evidence.findings)):
+        return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one == NUMPY])
+    if differing:
+        verb = "disagrees" if len(differing) == 1 else "disagree"
+        why = f"no pass causes the result; {' and '.join(differing)}, {verb} with it"
+        return add_grounds(verdict, Ground.NO_PASS_CAUSES, *[independent[one] for one in differing], reasons=(why,))
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)

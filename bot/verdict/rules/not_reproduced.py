@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
@@ -17,8 +18,9 @@ from bot.verdict.rules.phrases import (
     name_releases,
     quote_span,
 )
-from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
+from bot.verdict.rules.untestable import describe_needs, describe_stand_ins, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
@@ -29,6 +31,8 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     good = evidence.find_versions(Answer.GOOD)
     if good:
         return _judge_clean(evidence, good)
+    if (clean_port := _judge_clean_port(evidence)) is not None:
+        return clean_port
     skips = evidence.count_skips()
     if not skips:
         return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), "Inconclusive: nothing was run.")
@@ -49,7 +53,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 (Ground.CANNOT_RUN,),
                 f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
                 f"{clean}",
-                (why,),
+                (why, name_build(evidence)),
                 used,
             )
         case Outcome.UNAVAILABLE:
@@ -82,6 +86,24 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             f"Inconclusive: it runs to its end on {name_all(evidence, good)}, and the report names no failure to look"
             " for.",
             ("to decide: the exact error message, or the wrong output and the expected output",),
+            used,
+        )
+    if (differing := _find_unexpected(evidence)) is not None:
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: {name_releases(evidence, good)} print what the report expects; {differing}, the closest"
+            " build to the report, prints something else.",
+            ("to decide: the wrong output as printed",),
+            used + evidence.find_indices(differing),
+        )
+    if _run_only_forks(evidence, good):
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)}). It runs"
+            f" cleanly on {name_releases(evidence, good)}.",
+            (find_last_reason(evidence, plan.order[-1]) or "",),
             used,
         )
     newest = plan.order[-1]
@@ -125,6 +147,60 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     )
 
 
+def _judge_clean_port(evidence: Evidence) -> Verdict | None:
+    """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
+
+    Only a change of notation counts. A port to another API may do something else: observed where a clean port of a
+    schedule lost the operation that failed.
+    """
+    plan = evidence.plan
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    originals = evidence.list_originals()
+    refused = bool(originals) and all(is_rejected(seen, vocabulary) for seen in originals)
+    ported = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
+    answers = evidence.combine_answers(Variant.PORTED)
+    deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
+    clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
+    same = all(seen.notation_only for seen in ported)
+    answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
+    if not (answered and refused and clean and same):
+        return None
+    good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
+    where = name_releases(evidence, good, Variant.PORTED)
+    return make_verdict(
+        VerdictKind.NOT_REPRODUCED,
+        (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE),
+        f"Not reproduced: in today's notation, it runs cleanly on {where}; no release here reads it as posted.",
+        ("the failure may have been fixed before the oldest of these releases",),
+        evidence.find_indices(*good, variants=(Variant.PORTED,)),
+    )
+
+
+def _run_only_forks(evidence: Evidence, good: Sequence[str]) -> bool:
+    """True if only forks ran the testcase, and no release has its API, not even after a port.
+
+    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there.
+    """
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
+    ported = evidence.combine_answers(Variant.PORTED)
+    moved = bool(ran) and all(seen.outcome is Outcome.INCOMPATIBLE for seen in ran)
+    return moved and set(good) <= forks and Answer.GOOD not in ported.values()
+
+
+def _find_unexpected(evidence: Evidence) -> str | None:
+    """Return the reported build, or the closest one, if it does not print the output that the report expects.
+
+    The report does not quote the wrong output, so this run neither matches nor passes.
+    """
+    claim, reported = evidence.plan.claim, evidence.plan.reported
+    if claim.kind is not ClaimKind.WRONG_RESULT or not claim.expected or claim.actual:
+        return None
+    runs = [seen for seen in evidence.list_originals() if seen.version == reported]
+    differs = bool(runs) and all(find_behaviour(seen) is Behaviour.UNJUDGED for seen in runs)
+    return reported if differs else None
+
+
 def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
     return "" if are_all(evidence, good) else " The other releases neither fail as reported nor run cleanly."
 
@@ -158,6 +234,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             f"No release here accepts the testcase as written ({count_tried(evidence)}).",
             (
                 f"{latest.version} says: {quote_span(latest.why)}",
+                name_build(evidence),
                 "to decide: the release that reads this text, or the text in today's syntax",
             ),
             evidence.find_indices(*list_versions(plan, failing)),

@@ -15,7 +15,7 @@ from bot.verdict.rules.phrases import (
     name_newest,
     name_releases,
 )
-from bot.verdict.rules.reworded import find_refusal, is_reworded
+from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
 from runners.core.failure.costs import QUANTITIES
@@ -197,6 +197,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 f"{newest_bad} fails as reported; {newest}, {name_newest(evidence)}, fails at the same place"
                 " with another message.",
                 ("the type of the error and its stack are the same, and only the message differs from the report",),
+                used,
+            )
+        case _ if evidence.plan.claim.kind is ClaimKind.CRASH and (said := find_diagnostic(evidence, newest)):
+            return make_verdict(
+                VerdictKind.FIXED,
+                (*grounds, Ground.REJECTED),
+                f"Already fixed: {newest_bad} crashes as reported; {newest}, {name_newest(evidence)},"
+                f" rejects the program with a diagnostic instead: {said}.",
+                (),
                 used,
             )
         case _ if refusal := find_refusal(evidence, newest):

@@ -6,7 +6,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.compare import compare_signatures
 from runners.core.failure.normalize import name_type
-from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import ClaimKind, Outcome, Signature, Variant
 from runners.core.toolchain.failures import FailureVocabulary
@@ -44,6 +44,23 @@ def _is_reworded_signature(known: Signature, seen: Signature, vocabulary: Failur
     if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
     return len(known.frames) >= _MIN_FRAMES and compare_signatures(known, seen, vocabulary).score >= 0.5
+
+
+def find_diagnostic(evidence: Evidence, version: str) -> str | None:
+    """Return the diagnostic with which a release rejects a program on which others crash, quoted; None without one.
+
+    A diagnostic points into the program, so the compiler has read the program and has not crashed. Where the posted
+    program cannot run on the release, its ported form counts.
+    """
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    runs = [seen for seen in evidence.list_originals() if seen.version == version]
+    if all(seen.outcome is Outcome.INCOMPATIBLE for seen in runs):
+        runs = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]
+    told = [seen.signature for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
+    types = {*vocabulary.diagnostic_errors, COMPILER_DIAGNOSTIC}
+    if not runs or len(told) < len(runs) or any(one.type not in types or not one.message for one in told):
+        return None
+    return quote_span(f"{name_type(told[-1].type)}: {told[-1].message[:120]}")
 
 
 def find_refusal(evidence: Evidence, version: str) -> str | None:

@@ -128,18 +128,18 @@ def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
     return sum(a is not b for a, b in itertools.pairwise(decided))
 
 
-def choose_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """Choose the builds to probe next, at most one for each edge; empty if no run can add information.
+def choose_probes(order: Sequence[str], answers: Mapping[str, Answer], *, most: int = 1) -> tuple[str, ...]:
+    """Choose the builds to probe next; empty if no run can add information.
 
     With a bad build: the middle of each edge that can be narrowed, edges with an open end too (the oldest build with
-    the failure; a build before the newest that already lacks the failure). Without a bad build: the untested build
-    farthest from the others.
+    the failure; a build before the newest that already lacks the failure). Of two middles of a fix, the older comes
+    first: reported failures are mostly fixed soon. Without a bad build: up to ``most`` untested builds, each the
+    farthest from the others, because all of them are probed as long as none is bad.
     """
-    edges = [edge for edge in (find_introduction(order, answers), find_fix(order, answers)) if edge is not None]
-    if not edges:
-        probe = _find_most_remote(order, answers)
-        return (probe,) if probe else ()
-    return tuple(dict.fromkeys(_pick_middle(edge.untested) for edge in edges if not edge.is_narrowed))
+    introduction, fix = find_introduction(order, answers), find_fix(order, answers)
+    if introduction is None or fix is None:
+        return _list_most_remote(order, answers, most)
+    return tuple(dict.fromkeys((*_pick_middle(introduction.untested), *_pick_middle(fix.untested[::-1]))))
 
 
 MIN_BETWEEN = 3
@@ -163,8 +163,16 @@ def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer])
     return tuple(order[(older + newer) // 2] for older, newer in gaps)
 
 
-def _pick_middle(versions: Sequence[str]) -> str:
-    return versions[len(versions) // 2]
+def _pick_middle(versions: Sequence[str]) -> tuple[str, ...]:
+    """The middle; the later of two. Empty without versions."""
+    return tuple(versions[len(versions) // 2 :][:1])
+
+
+def _list_most_remote(order: Sequence[str], answers: Mapping[str, Answer], most: int) -> tuple[str, ...]:
+    chosen: dict[str, Answer] = {}
+    while len(chosen) < most and (build := _find_most_remote(order, {**answers, **chosen})) is not None:
+        chosen[build] = Answer.SKIP
+    return tuple(chosen)
 
 
 def _find_most_remote(order: Sequence[str], answers: Mapping[str, Answer]) -> str | None:

@@ -59,6 +59,16 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
     return next((drift for drift in drifts if drift is not None), None)
 
 
+def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
+    """Return the reviewed entry of the Python name that a message reports as missing; None if there is none."""
+    for pattern in _MISSING_NAME[:3]:
+        if (found := pattern.search(message)) is not None:
+            owner = found.groupdict().get("owner") or ""
+            full = f"{owner}.{found['name']}" if owner else found["name"]
+            return next((entry for entry in table if not entry.listed and entry.covers(full)), None)
+    return None
+
+
 def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
     found = retired.message.search(text[-60_000:])
     if found is None or not any(found["text"] in file for file in testcase.files.values()):

@@ -272,6 +272,8 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     message = split_tokens(seen.message, context.renames)
     if len(message) >= MIN_WORDS and " ".join(message) in words:
         return True
+    if context.drift is not None:
+        return False  # the lines around a moved name are the testcase's own
     lines = (line for line in text.splitlines()[-400:] if not _FRAME.match(line))
     printed = (_split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)

@@ -156,6 +156,16 @@ class CheckProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReproducerFormat:
+    """The MLIR that a crashing compiler writes for developers: a module and the passes that crash on it."""
+
+    flag: str
+    """The flag that runs the recorded passes."""
+    run: Callable[[str, str], Step | None]
+    """MLIR and its file name → the call that runs the recorded passes; None for other MLIR."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLineTools:
     """The programs of a compiler that reads MLIR and writes modules for a runner.
 
@@ -187,11 +197,21 @@ class CommandLineTools:
     """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
     no_target: str = ""
     """The compiler's message about a missing target. A report that quotes this message is about the call as it is."""
+    informs: re.Pattern[str] | None = None
+    """Flags with which a program prints facts about itself and reads no input."""
     run_module: Callable[[str, str, str], Step] | None = None
     """Device, module and function → the most ordinary run of a function without arguments."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
     """MLIR → its public functions: the name, and whether the function takes arguments."""
+    generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()
+    """A run call and its MLIR → the flags that pass generated inputs, if the call passes none and needs some; None if
+    the inputs cannot be generated."""
+    no_inputs: str = ""
+    """The runner's message about missing inputs. A report that quotes this message is about the call as it is."""
+    missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
+    """MLIR → its constants, as written, whose data the text does not give."""
     combined: CombinedProgram | None = None
+    reproducers: ReproducerFormat | None = None
     check: CheckProgram | None = None
     result_header_patterns: tuple[str, ...] = ()
     """Lines that a runner prints above its results."""
@@ -221,6 +241,10 @@ class TrackerDefaults:
     """Further devices to run every testcase on."""
 
 
+PLAIN_VARIABLES = {"OMP_NUM_THREADS": r"\d{1,3}", "PYTHONHASHSEED": r"\d{1,9}", "MALLOC_PERTURB_": r"\d{1,3}"}
+"""Variables that any testcase may set, and regular expressions for their values."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportVocabulary:
     """The knowledge of extraction about one compiler. A toolchain with an empty vocabulary must be named by hand."""
@@ -243,6 +267,9 @@ class ReportVocabulary:
     """Further operations of the compiler's dialects at the top level of a module."""
     native_marks: tuple[str, ...] = ()
     """Words at the beginning of a line that mark the compiler's own C++."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that a testcase may set, and a regular expression for their values. They can change what
+    the compiler prints and how it uses the processor, and open no file and no library."""
     commits: CommitWords = CommitWords()
     tracker: TrackerDefaults | None = None
     """None for a toolchain without a profile in the settings."""

@@ -42,6 +42,8 @@ class Expression:
 
     code: str
     package: str = ""
+    notation: bool = False
+    """True if the code has the meaning of the literal in an older release: another name of the same thing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,20 @@ class DecoratorSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImpliedArgument:
+    """A first argument that a function took from a global, and takes from its caller since."""
+
+    function: str
+    """Dotted name of the function."""
+    count: int
+    """Number of arguments of the old call, all of them positional."""
+    makers: frozenset[str]
+    """Dotted names of the functions whose result has the argument."""
+    attribute: str
+    """The attribute of the result that is the argument."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Idioms:
     """The differences between programs for one release and others, apart from names. The default has none."""
 
@@ -84,14 +100,21 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
+    implied: tuple[ImpliedArgument, ...] = ()
+    """Arguments to add, if one variable of the testcase has them."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
     find_embedded: Callable[[str], Embedded | None] | None = None
     """Text of a string literal → its language if the text is a program, which is then ported too."""
+    flags_program: str = ""
+    """The program whose flags Python programs list as strings. A list that begins with a program's name is a call of
+    that program."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
+    port_pipeline: Callable[[str], str] | None = None
+    """The text of a pass pipeline → the same pipeline in the release's syntax."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
     """MLIR → the same operations in the notations of the release, and each change."""
 
@@ -110,6 +133,9 @@ class Rewriting:
 
     idioms: Callable[[str], Idioms] = _no_idioms
     """Version → its idioms."""
+    supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
+    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes in
+    words; None if no data is missing, or if the data cannot be generated."""
     retarget: Callable[[Testcase, str], Testcase | None] = _no_retargeting
     """Testcase, device → the testcase for that device, its inputs untouched.
 

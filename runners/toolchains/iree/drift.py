@@ -116,6 +116,11 @@ _COMPILER = tuple(
     for old, new in renamed.items()
 )
 
+_MODULES = tuple(
+    DriftEntry(old=name, new=None, kind="module", gone_in="2.9.0", note="removed before the first release")
+    for name in ("iree.compiler.api.driver", "iree.compiler.xla", "iree.compiler.tools.xla")
+)
+
 _DIALECT = (
     DriftEntry(
         old="mhlo",
@@ -131,6 +136,17 @@ _DIALECT = (
         gone_in="3.4.0",
         introduced_in="3.4.0",
         exact=True,
+    ),
+    *(
+        DriftEntry(
+            old=f"tensor.{op}",
+            new=f"linalg.{op}",
+            kind="op",
+            gone_in="3.3.0",
+            introduced_in="3.3.0",
+            exact=True,
+        )
+        for op in ("pack", "unpack")
     ),
     DriftEntry(
         old="iree_linalg_ext.map_scatter",
@@ -193,4 +209,4 @@ def _make_flag_entry(flag: str, since: str | None, gone: str | None, spans: dict
     )
 
 
-DRIFT = (*_VALUES, *_RUNTIME, *_COMPILER, *_DIALECT, *_list_flag_drift(_load_spans()))
+DRIFT = (*_VALUES, *_RUNTIME, *_COMPILER, *_MODULES, *_DIALECT, *_list_flag_drift(_load_spans()))

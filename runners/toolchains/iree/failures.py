@@ -36,6 +36,8 @@ FAILURES = FailureVocabulary(
         ),
         re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
+        re.compile(r"\bresource does not exist$|^resource data missing in input IR"),
+        re.compile(r"^can't run '.+' pass manager on '.+' op|expected pass pipeline to be wrapped with the anchor"),
         re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),
     ),
@@ -46,6 +48,7 @@ FAILURES = FailureVocabulary(
     missing_names=(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
+        re.compile(r"'(?P<name>[\w-]{1,200})' does not refer to a registered pass or pass pipeline"),
         re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
         re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
         re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),

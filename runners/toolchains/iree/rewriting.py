@@ -8,7 +8,16 @@ from collections.abc import Sequence
 import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.core.toolchain.rewriting import Argument, Embedded, Expression, Idioms, Rewriting, StringUse
+from runners.core.toolchain.rewriting import (
+    Argument,
+    Embedded,
+    Expression,
+    Idioms,
+    ImpliedArgument,
+    Rewriting,
+    StringUse,
+)
+from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
 from runners.toolchains.iree.notations import port_notations
 
@@ -63,14 +72,45 @@ _OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
 """Names of the CPU's drivers until 2022, when ``local-task`` and ``local-sync`` replaced them."""
 
 
+_IMPLIED = tuple(
+    ImpliedArgument(
+        function=f"iree.runtime{module}.VmModule.from_flatbuffer",
+        count=1,
+        makers=frozenset({"iree.runtime.Config", "iree.runtime.system_api.Config"}),
+        attribute="vm_instance",
+    )
+    for module in ("", ".binding")
+)
+"""Until 2022, the instance of the virtual machine was a global."""
+
+
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
     return Idioms(
         find_embedded=lambda text: Embedded(language="mlir") if _MLIR.search(text) else None,
         port_mlir=lambda text: port_notations(text, version),
         port_string=_port_string,
+        flags_program="iree-compile",
         rename_program=_rename_program,
+        implied=_IMPLIED,
+        port_pipeline=_anchor_pipeline,
     )
+
+
+_SHORT_ANCHOR = re.compile(r"(?<![\w.-])(func|module)\(")
+_ANCHORED = re.compile(r"\s*(?:builtin\.module|any)\s*\(")
+
+
+_ANCHORS = {"func": "func.func", "module": "builtin.module"}
+
+
+def _anchor_pipeline(pipeline: str) -> str:
+    """Name the operation that the pipeline runs on. Until October 2022, MLIR took the module for granted.
+
+    ``func(…)`` is the name of ``func.func(…)`` until March 2022, ``module(…)`` that of ``builtin.module(…)``.
+    """
+    text = _SHORT_ANCHOR.sub(lambda found: f"{_ANCHORS[found[1]]}(", pipeline)
+    return text if not text.strip() or _ANCHORED.match(text) else f"builtin.module({text})"
 
 
 def _rename_program(argv: Sequence[str]) -> str | None:
@@ -83,13 +123,14 @@ def _port_string(use: StringUse, text: str) -> Expression | None:
     """Write the names of backends, drivers and input types of earlier years."""
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
-            return Expression(code='"llvm-cpu"')
+            return Expression(code='"llvm-cpu"', notation=True)
         case Argument(keyword="input_type") if text in INPUT_TYPES:
-            return Expression(code=repr(INPUT_TYPES[text]))
+            return Expression(code=repr(INPUT_TYPES[text]), notation=True)
         case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
             function, keyword
         ):
-            return Expression(code='"local-sync"' if text.endswith("-sync") else '"local-task"')
+            driver = "local-sync" if text.endswith("-sync") else "local-task"
+            return Expression(code=f'"{driver}"', notation=True)
         case _:
             return None
 
@@ -99,7 +140,7 @@ def _names_driver(function: str, keyword: str) -> bool:
     return function.startswith("iree.runtime") and (named if not keyword else keyword in {"driver", "driver_name"})
 
 
-REWRITING = Rewriting(idioms=find_idioms, retarget=retarget_testcase)
+REWRITING = Rewriting(idioms=find_idioms, supply_data=supply_data, retarget=retarget_testcase)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

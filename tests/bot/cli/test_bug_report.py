@@ -18,6 +18,7 @@ from runners.core.bisection.commits import Prior
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import Exited, Investigation, Outcome, Plan, Signature, Smaller
+from runners.core.runs import Tell
 from tests.support.observed import observe
 
 SCRIPT = "import tvm\n\nprint('a')\nprint('b')\ntvm.compile(None)\n"
@@ -34,7 +35,7 @@ class CannedBench:
     conditions: tuple[str, ...] = ()
     plans: list[Plan] = field(default_factory=list)
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         self.plans.append(plan)
         matched = plan.claim.signature is not None and self.outcome is Outcome.OTHER_FAILURE
         seen = []

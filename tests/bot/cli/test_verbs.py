@@ -19,6 +19,7 @@ from runners.core.bisection.commits import Prior
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, NotReducible, UserError
 from runners.core.protocol import Exited, Investigation, Outcome, Plan, Smaller
+from runners.core.runs import Tell
 from tests.support.observed import observe
 
 CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
@@ -36,11 +37,13 @@ class OneOutcome:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         seen = tuple(
             observe(version, self.outcome, device=plan.device, ended=Exited(code=1), why="the disk is full")
             for version in plan.first
         )
+        if tell is not None:
+            tell(seen)
         return Investigation(observations=seen, findings=())
 
     def minimize(
@@ -62,6 +65,16 @@ def test_no_sandbox_is_opened_without_a_testcase() -> None:
         issue("nothing here"), toolchain=None, options=RunOptions(), catalogue=load_catalogue(), open_bench=no_bench
     )
     assert report.verdict.kind is VerdictKind.NO_REPRO
+
+
+def test_the_answer_is_said_before_the_search_for_a_cause() -> None:
+    """The same words as in the report, as far as the findings do not change them."""
+    said: list[str] = []
+    report = reproduce_issue(
+        issue(CODE), toolchain=None, options=RunOptions(), catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.MATCH), say=said.append,
+    )  # fmt: skip
+    assert said == [f"so far: {report.verdict.headline}"]
 
 
 def test_our_own_failures_are_no_verdict() -> None:

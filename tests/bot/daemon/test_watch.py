@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bot.daemon.feed import find_undone_key, make_event_key, make_recheck, poll_repository
+from bot.daemon.feed import find_undone_key, make_event_key, poll_repository
 from bot.daemon.ledger import EventState, Ledger, ReadPosition, open_ledger
 from bot.daemon.steps import MAX_ATTEMPTS, Services
 from bot.daemon.watch import watch_repositories
@@ -351,18 +351,6 @@ def test_a_bug_on_one_issue_does_not_stop_the_others(github: FakeGithub, service
     assert [event.key for event in services.ledger.list_due(services.now() + timedelta(hours=1), *ALL)] == [
         f"{REPOSITORY}#7:opened"
     ]
-
-
-def test_a_posting_sweep_runs_each_issue_once(github: FakeGithub, services: Services) -> None:
-    """Its events pass the same steps; a second sweep goes on where the first stopped."""
-    for number in (7, 8):
-        github.open_issue(number, daemon.CRASH)
-        key, payload = make_recheck(REPOSITORY, number)
-        services.ledger.add_event(key, "sweep", payload, services.now())
-    run_all(services)
-    assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
-    key, payload = make_recheck(REPOSITORY, 7)
-    assert not services.ledger.add_event(key, "sweep", payload, services.now())
 
 
 # ------------------------------------------------------------------------------------------------------ faults

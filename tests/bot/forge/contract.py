@@ -31,6 +31,7 @@ PATHS = (
             "/issues/comments/{comment_id}/reactions/{reaction_id}",
             "/issues/{issue_number}",
             "/issues/{issue_number}/comments",
+            "/issues/{issue_number}/events",
             "/issues/{issue_number}/reactions",
             "/issues/{issue_number}/reactions/{reaction_id}",
             "/issues/{issue_number}/labels",

@@ -87,6 +87,7 @@ class FakeGithub:
         self.tokens = {TOKEN}
         self.issues: dict[int, JSON] = {}
         self.comments: dict[int, JSON] = {}
+        self.events: dict[int, list[JSON]] = {}
         self.labels: dict[str, JSON] = {}
         self.reactions: dict[tuple[str, int, str], JSON] = {}
         self.roles: dict[str, str] = {}
@@ -131,6 +132,19 @@ class FakeGithub:
             self.comments[self._ids] = made
             self.issues[number].update(updated_at=made["updated_at"], comments=self.issues[number]["comments"] + 1)
             return made
+
+    def close_issue(self, number: int, reason: str = "completed", *, commit: str | None = None) -> None:
+        with self._lock:
+            at = stamp(self.tick())
+            self.issues[number].update(state="closed", state_reason=reason, closed_at=at, updated_at=at)
+            self.add_event(number, "closed", commit)
+
+    def add_event(self, number: int, name: str, commit: str | None = None) -> None:
+        """Add an event to the history of an issue, at this moment."""
+        with self._lock:
+            self._ids += 1
+            made = objects.issue_event(self.url, self.repository, self._ids, name, commit=commit, at=self.now)
+            self.events.setdefault(number, []).append(made)
 
     def delete_issue(self, number: int) -> None:
         self.gone[number] = Answer(410, objects.error("This issue was deleted"))
@@ -254,6 +268,7 @@ class FakeGithub:
             ("DELETE", f"{comment}/reactions/{{reaction_id}}", self._remove_reaction),
             ("GET", issue, self._get_issue),
             ("GET", f"{issue}/comments", self._list_comments),
+            ("GET", f"{issue}/events", self._list_events),
             ("POST", f"{issue}/comments", self._create_comment),
             ("GET", f"{issue}/reactions", partial(self._list_reactions, "issue")),
             ("POST", f"{issue}/reactions", self._react_to_issue),
@@ -326,6 +341,12 @@ class FakeGithub:
         if number in self.gone:
             return self.gone[number]
         return self._page(f"/repos/{self.repository}/issues/{number}/comments", self._on(number), query)
+
+    def _list_events(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        number = int(at["id"])
+        if number in self.gone:
+            return self.gone[number]
+        return self._page(f"/repos/{self.repository}/issues/{number}/events", self.events.get(number, []), query)
 
     def _list_all_comments(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
         found = [one for one in self.comments.values() if one["updated_at"] >= query.get("since", "")]

@@ -119,6 +119,20 @@ def issue(api: str, repository: str, number: int, *, title: str, body: str | Non
     }
 
 
+def issue_event(api: str, repository: str, id: int, name: str, *, commit: str | None, at: datetime) -> JSON:
+    return {
+        "id": id,
+        "node_id": node("CE", id),
+        "url": f"{api}/repos/{repository}/issues/events/{id}",
+        "actor": user(api, "wil"),
+        "event": name,
+        "commit_id": commit,
+        "commit_url": f"{api}/repos/{repository}/commits/{commit}" if commit else None,
+        "created_at": stamp(at),
+        "performed_via_github_app": None,
+    }
+
+
 def comment(api: str, repository: str, id: int, number: int, *, body: str, author: str, at: datetime) -> JSON:
     url = f"{api}/repos/{repository}/issues/comments/{id}"
     return {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
+
 from bot.forge.contract import CommentListing, Forge
 from bot.forge.github import open_forge
 from bot.requests.conversation import RequestContext
@@ -111,6 +113,7 @@ def test_commands_count_the_issues_that_were_opened_before() -> None:
         assert handle_event(open_client(github), github, "issues", event, "3.1")
 
 
+@pytest.mark.thorough
 def test_a_comment_of_ours_without_a_run_does_not_change_the_order_of_runs() -> None:
     """`/repro run` without code makes us comment, and each such comment may get its first run in any order."""
     jobs = SETTINGS.budgets.user + 4

@@ -170,7 +170,7 @@ def test_machines_are_chosen_by_their_devices() -> None:
 
 
 def test_any_edit_changes_a_testcases_digest() -> None:
-    """Of its files, its steps or its requirements."""
+    """Of its files, its steps, its requirements or its variables."""
     first = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1", "b": "2"}, steps=(("python", "a.py"),)
     )
@@ -180,8 +180,9 @@ def test_any_edit_changes_a_testcases_digest() -> None:
         change(first, steps=(("python", "a.py", "-v"),)),
         change(first, requirements=("torch",)),
         change(first, toolchain="iree"),
+        change(first, variables={"TVM_NUM_THREADS": "1"}),
     ]
-    assert len({digest_of(one) for one in [first, *others]}) == 5
+    assert len({digest_of(one) for one in [first, *others]}) == 6
     assert digest_of(change(first, files={"b": "2", "a.py": "1"})) == digest_of(first)
 
 

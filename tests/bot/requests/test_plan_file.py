@@ -32,6 +32,7 @@ from runners.core.protocol import (
     TestcaseKind,
     digest_of,
 )
+from runners.core.runs import Tell
 from tests.bot.requests.fake_forge import issue_of
 
 CASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
@@ -111,7 +112,7 @@ def sealed(plan: Plan) -> tuple[bytes, str]:
 class SmallBench:
     conditions = ("said",)
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         return Investigation()
 
     def minimize(

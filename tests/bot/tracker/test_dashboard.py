@@ -13,7 +13,6 @@ from pathlib import Path
 
 from bot.tracker.dashboard import render_csv, render_dashboard, render_markdown, write_dashboard
 from bot.tracker.rows import Change, IssueRow
-from bot.tracker.truth import count_states, measure_reliability
 from runners.core.catalogue import load_catalogue
 from tests.bot.tracker.rows import SUMMARY, make_row
 from tests.bot.tracker.world import World, write_issue
@@ -23,7 +22,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\u202e
 
 
 def render(*rows: IssueRow, changes: tuple[Change, ...] = ()) -> str:
-    return render_dashboard("octo/compiler", rows, changes, SUMMARY, load_catalogue(), now=NOW)
+    return render_dashboard("octo/compiler", rows, changes, (), SUMMARY, load_catalogue(), now=NOW)
 
 
 def read_data(page: str) -> dict[str, object]:
@@ -102,19 +101,3 @@ def test_files_of_a_sweep(tmp_path: Path) -> None:
     data = read_data((world.out / "index.html").read_text())
     assert all((world.out / row["page"]).is_file() for row in data["rows"])  # type: ignore[attr-defined]
     assert world.sweep().answered == 0  # likeness is no part of an answer
-
-
-def test_truth_counts_closed_issues_alone() -> None:
-    rows = [
-        make_row("1", open=False, verdict="fixed", confidence=0.95),
-        make_row("2", open=False, verdict="confirmed", confidence=0.95),
-        make_row("3", open=True, verdict="fixed", confidence=0.95),
-        make_row("4", open=False, verdict="no-repro", confidence=0.0),
-        make_row("5", open=False, verdict="invalid-repro", confidence=1.0),
-    ]
-    top = measure_reliability(rows)[-1]
-    assert (top.low, top.high, top.known, top.right) == (0.9, 1.0, 3, 2)
-    assert {(one.verdict, one.open, one.closed) for one in count_states(rows)} >= {
-        ("fixed", 1, 1),
-        ("no-repro", 0, 1),
-    }

@@ -83,6 +83,9 @@ class Spy:
         self.forge = forge
         self.unchanged: list[bool] = []
         self.fetch_issue = forge.fetch_issue
+        self.get_login = forge.get_login
+        self.list_changed_comments = forge.list_changed_comments
+        self.fetch_closing_commit = forge.fetch_closing_commit
 
     def fetch_issue_page(
         self, repository: str, query: IssueQuery, page: str = "", etag: str | None = None

@@ -304,6 +304,7 @@ print(world.sweep().answered)
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_sweep_goes_on_and_records_each_run_once(world: World) -> None:
     """Killed after 1, 2, 3 … runs, until it goes through: a run is begun again only if the kill cut it off."""
     kills = 0

@@ -30,6 +30,11 @@ def make_testcase(text: str) -> Testcase:
         "ref = x.copy()\nfor i in range(6):\n    ref[i] = x[i] * 2\nnp.testing.assert_array_equal(out, ref)",
         "def build(n):\n    x = relax.Var('x')\n    return relax.VirtualMachine(tvm.compile(x), tvm.cpu())\n"
         "got = build(4)['main'](x).numpy()\nnp.testing.assert_allclose(got, np.square(x))",
+        "np.testing.assert_allclose(out, x.max(axis=0))",
+        "want = np.abs(x)\nassert np.allclose(out, want)",
+        "x = relax.Var('x')\nM = build(x)\nx = np.arange(4) / 10\nnp.testing.assert_allclose(\n"
+        "    relax.VirtualMachine(tvm.compile(M), tvm.cpu())['main'](x).numpy(), np.tril(x))",
+        "with tvm.target.Target('llvm'):\n    x = relax.Var('x')\nx = np.eye(3)\nassert (out == np.tril(x)).all()",
         "import torch\nif not torch.allclose(torch.from_numpy(out), torch.nn.functional.gelu(torch.from_numpy(x))):\n"
         "    raise SystemExit(1)",
     ],
@@ -47,6 +52,10 @@ def test_a_separate_computation_is_a_reference(check: str) -> None:
         "want = [1.0] * 6\nassert out.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
         "other = vm['main'](tvm.runtime.tensor(x + 1)).numpy()\nnp.testing.assert_allclose(out, other)",
         "print(out, np.cumsum(x))",
+        "want = [1.0, 2.0]\nassert out.max() == max(want)",
+        "want = np.square(x)\nwant = vm['main'](want).numpy()\nassert (out == want).all()",
+        "want = np.square(x)\nfor i in range(3):\n    assert (out == want).all()\n    want = vm['main'](x)",
+        "assert len(out) == len(x)",
         "assert out.shape == (6,)",
         "this is no Python",
         "x = " + "-" * 3000 + "1",

@@ -96,7 +96,8 @@ def _more() -> list[tuple[list[str], Plan, list[Observation]]]:
     for outcome, words in ((P, "the reporter's control: pass"), (M, "the reporter's control: match")):
         control = observe("newest", outcome, variant=Variant.CONTROL, changes=(SAID_TO_WORK,))
         rows.append((["pass", "match", f"match; {words}", ""], PLAN, [*_observations((P, M, M), None), control]))
-    return [*rows, *_repeated()]
+    unread = [*_observations((I, I, I), None), observe("newest", P, variant=Variant.PORTED, notation_only=True)]
+    return [*rows, (["incompatible"] * 3 + ["pass, the same program"], PLAN, unread), *_repeated()]
 
 
 def _repeated() -> list[tuple[list[str], Plan, list[Observation]]]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
+
 from runners.core.conditions import (
     FILLS,
     USUAL,
     choose_conditions,
     describe_conditions,
+    is_native,
     list_shell_variables,
     list_start_variables,
     set_threads,
 )
-from runners.core.protocol import Varied
+from runners.core.protocol import Testcase, TestcaseKind, Varied
 from runners.probe.task import derive_conditions
-from runners.toolchains import iree, tvm
+from runners.toolchains import find_toolchain, iree, tvm
 
 
 def test_all_runs_of_a_build_differ_in_conditions() -> None:
@@ -61,3 +64,19 @@ def test_a_zygote_serves_only_its_own_hash_seed() -> None:
     assert derive_conditions(Varied(fill=0x55), 1).fork
     assert not derive_conditions(Varied(hash_seed=1), 1).fork
     assert not derive_conditions(USUAL, 2).scripts
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "step", "native"),
+    [
+        ("iree", ("iree-run-module", "--module=a.vmfb"), True),
+        ("iree", ("python", "a.py"), False),
+        ("tvm", ("python", "a.py"), False),
+        ("python", ("python", "a.py"), False),
+    ],
+)
+def test_native_programs_read_no_seed_and_no_number_of_threads(
+    toolchain: str, step: tuple[str, ...], native: bool
+) -> None:
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain=toolchain, files={}, steps=(step,))
+    assert is_native(testcase, find_toolchain(toolchain).GUEST) is native

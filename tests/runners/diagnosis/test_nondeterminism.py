@@ -48,7 +48,7 @@ def runner(behave: Callable[[Setup], tuple[Ended, str]]) -> Callable[[Setup], Re
         (lambda setup: prints(f"{setup.varied.hash_seed} first"), "hashes", 18),
         (lambda setup: prints("seeded" if setup.seed else next(NUMBERS)), "randomness", 9),
         (lambda setup: prints("x", next(NUMBERS) % 2), "unknown", 0),
-        (lambda setup: prints(f"value {next(NUMBERS)}"), None, 0),
+        (lambda setup: prints(f"value {next(NUMBERS)}"), None, 17),
         (lambda setup: prints(f"took {next(NUMBERS)} ms at 0x{random.getrandbits(40):x}"), None, 7),
         (lambda setup: prints(f"elapsed: {next(NUMBERS)}\n[10:00:{next(NUMBERS) % 50 + 10}] done"), None, 7),
     ],
@@ -77,6 +77,25 @@ def test_a_cause_that_a_fresh_sandbox_does_not_show_is_not_named(decide: Callabl
     assert rerun_varied(runner(lambda setup: prints("another" if setup.fresh else decide(setup)))).cause is None
 
 
+@pytest.mark.parametrize(
+    ("decide", "cause", "runs"),
+    [
+        (lambda _setup: "same", None, 4),
+        (lambda setup: setup.varied.fill, "memory", 8),
+        (lambda _setup: next(NUMBERS), None, 8),
+        (lambda setup: setup.varied.threads, None, 4),
+    ],
+)
+def test_native_programs_are_not_asked_about_conditions_that_they_cannot_read(
+    decide: Callable[[Setup], object], cause: str | None, runs: int
+) -> None:
+    """Neither Python's hash seed nor the seeds of its generators nor OpenMP's threads reach `iree-compile`."""
+    found = rerun_varied(runner(lambda setup: prints(decide(setup))), native=True)
+    assert (found.cause, len(found.runs)) == (cause, runs)
+    ends = rerun_varied(runner(lambda setup: prints("x", next(NUMBERS) % 2)), native=True, unsteady=True)
+    assert ends.cause == "unknown"
+
+
 def test_a_failure_known_to_be_flaky_is_rerun_longer() -> None:
     """A failure of one run in three may give equal results by luck. It is rerun until a result differs, or no cause
     is named."""
@@ -96,6 +115,20 @@ def test_racing_threads_are_distinguished_from_random_numbers() -> None:
     alone = THREADED[0].varied
     behave = runner(lambda setup: prints("sum", 0 if setup.varied == alone else next(draws)))
     assert rerun_varied(behave, unsteady=True).cause == "race"
+
+
+def test_runs_that_follow_whatever_the_results_are_may_begin_early() -> None:
+    """An announced run that no question asks for would be made in vain."""
+    for behave in (lambda setup: prints("x"), lambda setup: prints(next(NUMBERS)), *map(_print, DECIDED)):
+        announced: list[Setup] = []
+        reruns = rerun_varied(runner(behave), expect=announced.append)
+        made = [run.setup for run in reruns.runs]
+        assert announced
+        assert all(announced.count(setup) <= made.count(setup) for setup in announced)
+
+
+def _print(decide: Callable[[Setup], object]) -> Callable[[Setup], tuple[Ended, str]]:
+    return lambda setup: prints(decide(setup))
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])

@@ -24,6 +24,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Signalled,
     Testcase,
     TestcaseKind,
     Variant,
@@ -31,7 +32,7 @@ from runners.core.protocol import (
 )
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.investigate import investigate_plan
-from runners.investigation.state import HOPELESS, Tools
+from runners.investigation.state import HOPELESS, Port, Tools
 from tests.support.observed import observe
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
@@ -115,6 +116,43 @@ def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
     assert len(seen.observations) == HOPELESS
 
 
+def test_the_answer_is_told_before_the_diagnosis() -> None:
+    """All runs on which the verdict rests are there. Without a failure the verdict follows at once."""
+    events: list[str] = []
+
+    def diagnose(_failure: Failure) -> Diagnosis:
+        events.append("diagnosis")
+        return Diagnosis()
+
+    def tell(seen: tuple[Observation, ...]) -> None:
+        events.append(f"{len(seen)} runs")
+
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose, tell=tell)
+    assert events == [f"{len(seen.observations)} runs", "diagnosis"]
+    events.clear()
+    run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose, tell=tell)
+    assert events == []
+
+
+def test_runs_on_stand_ins_begin_together() -> None:
+    """Every announced run is made, under the announced conditions."""
+    announced: list[tuple[Cell, int]] = []
+    made: list[tuple[Cell, int]] = []
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        made.append((cell, attempt))
+        return Outcome.MATCH
+
+    run(
+        make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT)), truth,
+        stand_ins=("cpu", "vulkan"), retarget=lambda testcase, device: testcase,
+        expect=lambda cell, attempt: announced.append((cell, attempt)),
+    )  # fmt: skip
+    moved = [(cell, attempt) for cell, attempt in announced if cell.variant is Variant.RETARGETED]
+    assert {cell.device for cell, _ in moved} == {"cpu", "vulkan"}
+    assert all(one in made for one in moved)
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
@@ -133,6 +171,28 @@ def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
     assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]
 
 
+@pytest.mark.parametrize(("crashes_at", "attempts"), [(2, 2), (3, 3), (None, 3)])
+def test_an_orderly_error_instead_of_a_crash_is_run_again(crashes_at: int | None, attempts: int) -> None:
+    """The newest release ends with an error in its first run. The crash may come back in the next."""
+
+    def observe_crash(cell: Cell, attempt: int) -> Observation:
+        newest = cell.version == ORDER[-1]
+        if newest and (crashes_at is None or attempt < crashes_at):
+            return probed(cell, attempt, Outcome.OTHER_FAILURE)
+        return msgspec.structs.replace(probed(cell, attempt, Outcome.MATCH), ended=Signalled(code=11))
+
+    seen = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH, run=observe_crash)
+    assert runs(seen).count(ORDER[-1]) == attempts
+
+
+def test_another_error_than_the_reported_one_is_not_run_again() -> None:
+    """An error does not depend on the content of memory."""
+    claim = Claim(kind=ClaimKind.ERROR)
+    others = {ORDER[-1]: Outcome.OTHER_FAILURE}
+    seen = run(make_plan(claim=claim), lambda cell, _: others.get(cell.version, Outcome.MATCH))
+    assert runs(seen).count(ORDER[-1]) == 1
+
+
 def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
     """The port has an observation of its own, and the original's stays incompatible."""
     ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
@@ -143,7 +203,7 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
             return Outcome.MATCH
         return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
 
-    seen = run(make_plan(), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(make_plan(), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)))
     assert [(o.version, o.changes) for o in seen.observations if o.variant is Variant.PORTED] == [
         ("3.11.0", ("a → b",))
     ]
@@ -171,10 +231,54 @@ def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
         seen = run(
             make_plan(),
             truth,
-            port=lambda testcase, version: (ported, ("a → b",)),
+            port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)),
             is_rejected=lambda seen, refused=refused: refused,
         )
         assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
+
+
+SUPPLIED = msgspec.structs.replace(TESTCASE, files={"a.py": "with data"})
+
+
+@pytest.mark.parametrize("kind", [ClaimKind.CRASH, ClaimKind.WRONG_RESULT])
+def test_generated_data_stands_for_missing_data_unless_values_matter(kind: ClaimKind) -> None:
+    """The runs are marked. A port of the testcase with data has both changes."""
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.testcase == SUPPLIED else Outcome.OTHER_FAILURE
+
+    seen = run(
+        make_plan(claim=Claim(kind=kind)),
+        truth,
+        port=lambda testcase, version: (
+            Port(testcase=testcase, changes=("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
+        ),
+        supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)),
+    )
+    marked = {one.version: one.changes for one in seen.observations if one.variant is Variant.PORTED}
+    assert marked == (
+        {}
+        if kind is ClaimKind.WRONG_RESULT
+        else {
+            "3.5.0": ("w → generated data",),
+            "3.11.0": ("w → generated data",),
+            "3.0.0": ("w → generated data", "a → b"),
+        }
+    )
+
+
+@pytest.mark.parametrize(("with_data", "runs"), [(Outcome.MATCH, ["3.5.0", "3.11.0"]), (Outcome.PASS, ["3.5.0"])])
+def test_missing_data_that_is_the_cause_of_the_failure_is_not_generated(with_data: Outcome, runs: list[str]) -> None:
+    """A release that fails as reported without the data must do so with generated data, too."""
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        if cell.version != "3.11.0":
+            return with_data if cell.testcase == SUPPLIED else Outcome.MATCH
+        return Outcome.PASS if cell.testcase == SUPPLIED else Outcome.OTHER_FAILURE
+
+    plan = make_plan(claim=Claim(kind=ClaimKind.CRASH), order=(ORDER[5], ORDER[-1]), first=(ORDER[5], ORDER[-1]))
+    seen = run(plan, truth, supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)))
+    assert [one.version for one in seen.observations if one.variant is Variant.PORTED] == runs
 
 
 @pytest.mark.parametrize(("program", "runs"), [("iree-compile", 3), ("iree-translate", 0)])
@@ -186,7 +290,9 @@ def test_a_program_that_no_build_has_is_run_under_its_new_name(program: str, run
     def truth(cell: Cell, attempt: int) -> Outcome:
         return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.UNAVAILABLE
 
-    seen = run(make_plan(testcase=posted), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(
+        make_plan(testcase=posted), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",))
+    )
     assert sum(one.variant is Variant.PORTED for one in seen.observations) == runs
 
 

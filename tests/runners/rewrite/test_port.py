@@ -6,6 +6,7 @@ import ast
 import textwrap
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -382,12 +383,73 @@ def test_a_flag_belongs_to_its_program() -> None:
     assert port_testcase(command("iree-opt", "--driver=vulkan"), "3.13.0", iree) is None
 
 
+@pytest.mark.parametrize(
+    ("version", "written", "ported"),
+    [
+        (
+            "3.12.0",
+            'ireec.compile_str(text, extra_args=["--iree-hip-target=gfx942", "--iree-opt-level=O2"])',
+            "ireec.compile_str(text, extra_args=['--iree-rocm-target=gfx942', \"--iree-opt-level=O2\"])",
+        ),
+        (
+            "3.12.0",
+            'flags = ["--iree-llvm-target-cpu=host", "--iree-mlir-to-vm-bytecode-module"]',
+            "flags = ['--iree-llvmcpu-target-cpu=host']",
+        ),
+        (
+            "3.12.0",
+            'flags += ("--iree-mlir-to-vm-bytecode-module", other, "--iree-hip-target=gfx942",)',
+            "flags += (other, '--iree-rocm-target=gfx942',)",
+        ),
+        (
+            "3.12.0",
+            'subprocess.run(["iree-run-module", "--driver=dylib", "--iree-hip-target=gfx942"])',
+            'subprocess.run(["iree-run-module", \'--device=local-task\', "--iree-hip-target=gfx942"])',
+        ),
+    ],
+)
+def test_flags_in_python_are_ported_as_on_a_command_line(version: str, written: str, ported: str) -> None:
+    """Strings of lists. Without a program's name, they are flags of the compiler."""
+    head = "import subprocess\nimport iree.compiler as ireec\n"
+    testcase = msgspec.structs.replace(python(head + written + "\n"), toolchain="iree")
+    done = port_testcase(testcase, version, iree)
+    assert done is not None
+    assert list(done.testcase.files.values()) == [head + ported + "\n"]
+
+
+def test_a_flag_in_python_without_a_successor_prevents_the_port() -> None:
+    """As on a command line."""
+    testcase = python('import iree.compiler as c\nc.compile_str("", extra_args=["--iree-opt-level=O2"])\n')
+    assert port_testcase(msgspec.structs.replace(testcase, toolchain="iree"), "3.0.0", iree) is None
+
+
 def test_passes_in_a_pipeline_are_renamed() -> None:
     """A pass is a flag of ``iree-opt`` too. Its options and other passes stay."""
     pipeline = "--pass-pipeline=builtin.module(func.func(iree-gpu-pack-to-intrinsics,cse{a=b}),canonicalize)"
     done = port_testcase(command("iree-opt", pipeline, "m.mlir"), "3.5.0", iree)
     assert done is not None
     assert done.testcase.steps[0][1] == pipeline.replace("iree-gpu-pack", "iree-codegen-gpu-pack")
+
+
+@pytest.mark.parametrize(
+    ("written", "ported"),
+    [
+        ("canonicalize,func(cse)", "builtin.module(canonicalize,func.func(cse))"),
+        ("func.func(cse)", "builtin.module(func.func(cse))"),
+        ("module(cse)", "builtin.module(cse)"),
+    ],
+)
+def test_a_pipeline_without_the_operation_that_it_runs_on_gets_one(written: str, ported: str) -> None:
+    """Until 2022, a pipeline ran on the module without saying so. No release here reads such a pipeline."""
+    for words in ((f"-pass-pipeline={written}",), ("--pass-pipeline", written)):
+        done = port_testcase(command("iree-opt", *words, "m.mlir"), "3.13.0", iree)
+        assert done is not None
+        assert done.testcase.steps[0][1:] == (f"--pass-pipeline={ported}", "m.mlir")
+
+
+@pytest.mark.parametrize("written", ["builtin.module(func.func(cse))", "any(cse)", ""])
+def test_a_pipeline_that_names_its_operation_stays(written: str) -> None:
+    assert port_testcase(command("iree-opt", f"--pass-pipeline={written}", "m.mlir"), "3.13.0", iree) is None
 
 
 def test_a_program_in_a_string_is_ported() -> None:
@@ -431,6 +493,47 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert "stablehlo.negate" in text
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
+    assert done.is_notation_only
+
+
+def port_runtime(code: str) -> str:
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": code}, steps=(("python", "r.py"),))
+    done = port_testcase(testcase, "3.13.0", iree)
+    return code if done is None else done.testcase.files["r.py"]
+
+
+def test_an_instance_that_was_implied_is_that_of_the_only_configuration() -> None:
+    """Other instances do not know its types."""
+    code = "import iree.runtime as rt\ncfg = rt.Config('local-task')\nm = rt.VmModule.from_flatbuffer(blob)\n"
+    assert "from_flatbuffer(cfg.vm_instance, blob)" in port_runtime(code)
+    twice = code.replace("cfg =", "other = rt.Config('local-sync')\ncfg =")
+    named = code.replace("(blob)", "(cfg.vm_instance, blob)")
+    assert [port_runtime(text) for text in (twice, named)] == [twice, named]
+
+
+@pytest.mark.parametrize(
+    ("code", "ported"),
+    [
+        (
+            "from iree.compiler import compile_str\nimport iree.compiler.api.driver\ncompile_str('')\n",
+            "from iree.compiler import compile_str\npass\ncompile_str('')\n",
+        ),
+        (
+            "import iree.compiler\nimport iree.compiler.api.driver\niree.compiler.compile_str('')\n",
+            "import iree.compiler\npass\niree.compiler.compile_str('')\n",
+        ),
+        ("import iree.compiler.api.driver\niree.compiler.compile_str('')\n", None),
+        ("import iree.compiler.api.driver as driver\ndriver.main()\n", None),
+    ],
+)
+def test_an_import_of_a_module_that_is_gone_is_left_out_if_nothing_uses_it(code: str, ported: str | None) -> None:
+    assert port_runtime(code) == (ported or code)
+
+
+def test_a_call_of_another_function_is_no_change_of_notation() -> None:
+    done = port_testcase(python("import tvm\ntvm.compile(1)\n"), "0.17.dev0", tvm)
+    assert done is not None
+    assert not done.is_notation_only
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from bench.robustness.kills import run_trials, usable
 from bench.robustness.verb_kills import CASES, ROOT, find_wrong_answers, is_whole
 from runners.sandbox import owner
 
-TRIALS = 24
+TRIALS = 12
+"""`python -m bench.robustness` makes 500."""
 SEED = 20261121
 
 
@@ -42,10 +43,10 @@ def test_random_kills_of_the_commands_change_no_answer(tmp_path: Path) -> None:
     ).stdout
     if not where.startswith(f"{ROOT}/"):
         pytest.skip(f"the interpreter has another Reprobot installed: {where.strip()}")
-    words = [sys.executable, "-m", "bench.robustness", "--kills", "12", "--seed", str(SEED), "--out", str(tmp_path)]
+    words = [sys.executable, "-m", "bench.robustness", "--kills", "6", "--seed", str(SEED), "--out", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sum(len(one.hits) for one in read_records(tmp_path / "records.jsonl")) >= 12
+    assert sum(len(one.hits) for one in read_records(tmp_path / "records.jsonl")) >= 6
 
 
 def test_leftovers_of_this_namespace_alone_are_found() -> None:

@@ -35,6 +35,7 @@ def fill(folder: Path) -> None:
         os.close(here)
 
 
+@pytest.mark.thorough
 def test_private_directory_of_any_depth_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing outside is touched."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -44,6 +45,7 @@ def test_private_directory_of_any_depth_is_removed(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "outside" / "file").read_text() == "stays"
 
 
+@pytest.mark.thorough
 def test_leftover_of_any_depth_does_not_stop_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clean-up of leftovers comes first in every run: an error there would stop all later runs."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

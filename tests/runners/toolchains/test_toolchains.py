@@ -207,6 +207,21 @@ def probe(environment: Environment, testcase: Testcase) -> ProbeResult:
 
 @pytest.mark.compilers
 @pytest.mark.sandbox
+def test_a_testcases_variables_replace_the_usual_ones(store: Store) -> None:
+    """Those of the toolchain that the testcase does not name stay."""
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="tvm",
+        files={"a.py": "import os\nprint(os.environ['TVM_NUM_THREADS'], os.environ['TVM_BACKTRACE'])\n"},
+        steps=(("python", "a.py"),),
+        variables={"TVM_NUM_THREADS": "7"},
+    )
+    (step,) = probe(store.get_environment(CATALOGUE.find("tvm", "0.27.0")), testcase).steps
+    assert step.stdout == "7 1\n"
+
+
+@pytest.mark.compilers
+@pytest.mark.sandbox
 @pytest.mark.parametrize(("name", "version"), REAL)
 def test_the_canary_runs(store: Store, name: str, version: str) -> None:
     """The oldest and the newest builds, 0.25.0 as of its day, and forks: each compiles, saves and runs a program."""

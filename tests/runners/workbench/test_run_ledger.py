@@ -199,6 +199,7 @@ def start_writer(path: Path, count: int, hold: float = 0, stdout: int = subproce
     return subprocess.Popen(words, cwd=ROOT, stdout=stdout, text=True)
 
 
+@pytest.mark.thorough
 def test_processes_share_the_ledger_and_make_each_run_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     writers = [start_writer(path, 20) for _ in range(3)]
@@ -208,6 +209,7 @@ def test_processes_share_the_ledger_and_make_each_run_once(tmp_path: Path) -> No
     assert open_run_ledger(path).count_runs() == 20
 
 
+@pytest.mark.thorough
 def test_a_killed_process_loses_no_recorded_run_and_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     killed = start_writer(path, 1_000, hold=0.02, stdout=subprocess.PIPE)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
+from runners.toolchains.iree.constant_data import list_missing_data
+from runners.toolchains.iree.reports.inputs import generate_inputs
+from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
     "llvm-cpu": "llvm-cpu",
@@ -142,9 +145,14 @@ TOOLS = CommandLineTools(
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
     no_target="no HAL devices defined",
+    informs=re.compile(r"--?(?:iree-(?:\w+-)*list-[\w-]+|list-passes|show-dialects|help[\w-]*)$"),
     run_module=_run_module,
     entry_points=_list_entry_points,
+    generate_inputs=generate_inputs,
+    no_inputs="input list and function mismatch",
+    missing_data=list_missing_data,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
+    reproducers=REPRODUCERS,
     check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),
     result_header_patterns=("EXEC @", r"result\[\d+\]"),
     result_value_patterns=(r"(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=",),

@@ -37,6 +37,13 @@ _FAILURES = FailureWords(
     unnamed_patterns=(r"\bCheck failed: ", r"\bCHECK failed"),
 )
 
+_VARIABLES = {
+    "TVM_LOG_DEBUG": r"[\w./*=,:-]{1,200}",
+    "TVM_BACKTRACE": "[01]",
+    "TVM_NUM_THREADS": r"\d{1,3}",
+    "TVM_BIND_THREADS": "[01]",
+}
+
 REPORTS = ReportVocabulary(
     called=("tvm",),
     repositories=re.compile(r"(?:^|/)(?:tvm|relax|tvm-\w+|tvm-ffi)$", re.I),
@@ -49,6 +56,7 @@ REPORTS = ReportVocabulary(
     python=PYTHON,
     failures=_FAILURES,
     native_marks=("TVM_REGISTER",),
+    variables=_VARIABLES,
     commits=CommitWords(
         name_patterns=(r"\b(?:transform|frontend|op|tirx?|topi|dlight)\.\w{4,60}",),
         related={"fromexportedprogram": "pytorch torch", "fromonnx": "onnx"},

@@ -52,6 +52,27 @@ def test_a_lone_run_gets_the_compile_step_of_its_device() -> None:
     assert found.device == "vulkan"
 
 
+@pytest.mark.parametrize("flag", ["--iree-hal-list-target-devices", "--show-dialects", "--iree-x86-list-chips"])
+def test_a_call_that_prints_facts_about_the_compiler_needs_no_input(flag: str) -> None:
+    found = extract_repro(f"It crashes at once.\n\n    ```sh\n    iree-compile {flag}\n    ```\n", TITLE)
+    assert found.testcase.steps == (("iree-compile", flag),)
+    assert not found.missing
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("The model: https://pastebin.com/Ab3dE6gH", ["file"]),
+        ("The model is at https://drive.google.com/file/d/1aB2cD/view?usp=sharing.", ["file"]),
+        ("The log: https://pastebin.com/Ab3dE6gH", ["code"]),
+    ],
+)
+def test_a_program_on_another_host_is_asked_for(text: str, kinds: list[str]) -> None:
+    """A log on such a host is no program."""
+    body = f"{text}\n\n```\nerror: 'linalg.generic' op is not supported\n```\n"
+    assert [kind for kind, _ in list_missing(extract_no_repro(body, TITLE, "iree-org/iree"))] == kinds
+
+
 def test_a_compile_without_output_gets_one() -> None:
     """Without a name, the module's bytes would be printed."""
     found = extract_repro(
@@ -389,3 +410,31 @@ def test_a_wrong_result_of_mlir_alone_is_compiled_and_run() -> None:
 def test_a_wrong_result_of_a_function_with_arguments_is_not_run() -> None:
     """Nobody knows the arguments."""
     extract_no_repro(MLIR + WRONG, "iree computes a wrong result")
+
+
+RUN = """```
+    iree-compile --iree-hal-target-backends=vmvx t.mlir -o t.vmfb
+    iree-run-module --module=t.vmfb
+    ```"""
+
+
+@pytest.mark.parametrize("words", ["It crashes with a segmentation fault.", "It hangs."])
+def test_a_run_without_inputs_gets_generated_ones(words: str) -> None:
+    """The report gives the types of the arguments. The repair names the values."""
+    found = extract_repro(f"{MLIR}\n    {RUN}\n\n    {words}\n", "iree-run-module fails")
+    assert found.testcase.steps[1] == ("iree-run-module", "--module=t.vmfb", "--input=4xf32=0.5")
+    assert found.generates_inputs
+
+
+def test_a_report_about_values_is_asked_for_its_inputs() -> None:
+    """Other inputs have other results."""
+    text = f"{MLIR}\n    {RUN}\n\n    The result is wrong: it prints 4xf32=1 1 1 1, expected 4xf32=2 2 2 2.\n"
+    found = extract_repro(text, "wrong result")
+    assert list_missing(found) == [("code", "the inputs of iree-run-module --module=t.vmfb")]
+
+
+def test_a_report_about_missing_inputs_is_run_as_it_is() -> None:
+    """The message of the runner is the reported failure."""
+    said = "```\n    INVALID_ARGUMENT; input list and function mismatch; expected 1 arguments but passed 0\n    ```"
+    found = extract_repro(f"{MLIR}\n    {RUN}\n\n    It says:\n\n    {said}\n", "iree-run-module fails")
+    assert found.testcase.steps[1] == ("iree-run-module", "--module=t.vmfb")

@@ -85,6 +85,27 @@ def test_a_failure_of_one_middle_release_is_found() -> None:
     assert (came.older, came.newer, went.older, went.newer) == ("1.6", "1.7", "1.7", "1.8")
 
 
+@given(size=st.integers(1, 30), answer=st.sampled_from([GOOD, SKIP]), most=st.integers(1, 5), data=st.data())
+def test_without_a_bad_build_the_next_builds_are_those_of_a_search_one_by_one(
+    size: int, answer: Answer, most: int, data: st.DataObject
+) -> None:
+    """As long as no build is bad, builds that run side by side cost no further run."""
+    order = [f"1.{i}" for i in range(size)]
+    answers = dict.fromkeys(data.draw(st.sets(st.sampled_from(order))), answer)
+    together = choose_probes(order, answers, most=most)
+    for version in together:
+        assert choose_probes(order, answers) == (version,)
+        answers[version] = answer
+    assert len(together) == most or len(answers) == size
+
+
+def test_the_older_of_two_possible_fixes_comes_first() -> None:
+    """A reported failure is mostly fixed soon; the newer of two possible introductions is nearer to the report."""
+    order = ["a", "b", "c", "d"]
+    assert choose_probes(order, {"a": BAD, "d": GOOD}) == ("b",)
+    assert choose_probes(order, {"a": GOOD, "d": BAD}) == ("c",)
+
+
 def test_a_skipped_build_stays_in_the_range() -> None:
     """A build that cannot answer is never named as an end."""
     order, answers = run_search([GOOD, GOOD, SKIP, SKIP, BAD, BAD], [0, 5])

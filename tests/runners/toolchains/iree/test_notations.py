@@ -67,6 +67,30 @@ def test_operations_of_the_standard_dialect(old: str, new: str) -> None:
             "%4 = vector.extract %v[1, 0] : vector<8xf16> from vector<2x3x8xf16>",
         ),
         ("scf.foreach_thread (%i) in (%n) {", "scf.forall (%i) in (%n) {"),
+        ("%5 = splat %x : vector<2xf32>", "%5 = vector.broadcast %x : f32 to vector<2xf32>"),
+        ("%6 = splat %x : tensor<2xi8>", "%6 = tensor.splat %x : tensor<2xi8>"),
+        ("%7 = vector.splat %x : vector<8xi1>", "%7 = vector.broadcast %x : i1 to vector<8xi1>"),
+        (
+            "%8 = vector.extractelement %v[%i : index] : vector<4xf16>",
+            "%8 = vector.extract %v[%i] : f16 from vector<4xf16>",
+        ),
+        (
+            "%9 = vector.insertelement %x, %v[%i : index] : vector<4xf16>",
+            "%9 = vector.insert %x, %v[%i] : f16 into vector<4xf16>",
+        ),
+        ("memref<4xf32, offset: ?, strides: [2]>", "memref<4xf32, strided<[2], offset: ?>>"),
+        ("  %10 = std.call @g(%a) : (i8) -> i8", "  %10 = func.call @g(%a) : (i8) -> i8"),
+        (
+            "%11 = linalg.batch_matmul_transpose_a ins(%a, %b : T, U) outs(%c : V) -> V",
+            "%11 = linalg.batch_matmul indexing_maps = [affine_map<(b, m, n, k) -> (b, k, m)>,"
+            " affine_map<(b, m, n, k) -> (b, k, n)>, affine_map<(b, m, n, k) -> (b, m, n)>]"
+            " ins(%a, %b : T, U) outs(%c : V) -> V",
+        ),
+        (
+            '#t = {iterator_types = ["parallel"]}\nlinalg.indexed_generic #t ins(%a : T) {\n^bb0(%i: index, %x: i8):',
+            '#t = {iterator_types = ["parallel"]}\nlinalg.generic #t ins(%a : T) {\n^bb0(%x: i8):'
+            " %i = linalg.index 0 : index",
+        ),
     ],
 )
 def test_operations_of_linalg_tensor_and_vector(old: str, new: str) -> None:
@@ -90,6 +114,23 @@ def test_operations_of_linalg_tensor_and_vector(old: str, new: str) -> None:
         ("#mhlo.rng_distribution<NORMAL>", "#stablehlo<rng_distribution NORMAL>"),
         ('precision_config = ["HIGHEST"]', "precision_config = [#stablehlo<precision HIGHEST>]"),
         ("#mhlo.scatter<index_vector_dim = 1>", "#stablehlo.scatter<index_vector_dim = 1>"),
+        ("mhlo.dynamic-update-slice", "stablehlo.dynamic_update_slice"),
+        (
+            '%3 = "mhlo.rng_normal"(%a, %b, %c) : (S, S, T) -> U',
+            '%3 = "stablehlo.rng"(%a, %b, %c) {rng_distribution = #stablehlo<rng_distribution NORMAL>}'
+            " : (S, S, T) -> U",
+        ),
+        ("rng_algorithm = 2 : i32", "rng_algorithm = #stablehlo<rng_algorithm PHILOX>"),
+        (
+            'chlo.compare(%a) {comparison_direction = "GE"}',
+            "chlo.compare(%a) {comparison_direction = #chlo<comparison_direction GE>}",
+        ),
+        (
+            "scatter_dimension_numbers = {index_vector_dim = 1 : i64, inserted_window_dims = dense<> : tensor<0xi64>,"
+            " scatter_dims_to_operand_dims = dense<0> : tensor<1xi64>}",
+            "scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = 1,"
+            " scatter_dims_to_operand_dims = [0]>",
+        ),
     ],
 )
 def test_mhlo_becomes_stablehlo(old: str, new: str) -> None:
@@ -107,12 +148,64 @@ def test_mhlo_becomes_stablehlo(old: str, new: str) -> None:
         "%0 = vector.extract %v[0] : f32 from vector<4xf32>",
         "%0 = linalg.fill(%a, %b) : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>",  # which one is the output?
         "func.func @f() attributes {mhlo.num_partitions = 1 : i32} {",
+        "%0 = linalg.conv_1d {strides = dense<1> : tensor<1xi64>} ins(%a, %b : T, T) outs(%c : T)",
+        "stablehlo.convolution(%a, %k) window = {stride = [2, 2]} : (T, U) -> V",
+        "%0 = vector.extractelement %v[%i : i32] : vector<4xf16>",  # the index would need a cast
+        'dimension_numbers = {input_batch_dimension = 0 : i64, more = "?"}',
+        "%0 = linalg.indexed_generic #missing ins(%a : T) {\n^bb0(%i: index, %x: i8):",
         'value = dense<[1, 2]> : tensor<2xi64>, name = "dim"',
     ],
 )
 def test_texts_that_need_no_change_or_more_than_they_say_stay(text: str) -> None:
     """A release then refuses the text; nothing else than the text is run."""
     assert port_notations(text, NEWEST) == (text, ())
+
+
+_BINDINGS = """\
+#layout = #hal.pipeline.layout<push_constants = 1, sets = [
+  <0, bindings = [<0, storage_buffer, ReadOnly>, <1, storage_buffer>]>]>
+%0 = hal.interface.binding.subspan layout(#layout) set(0) binding(1) : T
+%1 = hal.interface.binding.subspan set(0) binding(0) type(storage_buffer) offset(%c) : T
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("%0 = iree_linalg_ext.softmax dimension(0) ins(", "%0 = linalg.softmax dimension(0) ins("),
+        (
+            "%0 = iree_linalg_ext.unpack %a inner_tiles = [2] into %b"
+            " : (tensor<4x2xi8> tensor<8xi8>) -> tensor<8xi8>",
+            "%0 = linalg.unpack %a inner_tiles = [2] into %b : tensor<4x2xi8> -> tensor<8xi8>",
+        ),
+        ("flow.variable @v 3 : i32", "util.global private @v = 3 : i32"),
+        ("flow.variable @v mutable : tensor<2xi8>", "util.global private mutable @v : tensor<2xi8>"),
+        ("%0 = hal.variable.load @v : i32", "%0 = util.global.load @v : i32"),
+        (
+            "%0 = iree.dynamic_shape_constant dense<1> : tensor<2xi8> -> tensor<?xi8>",
+            "%0 = flow.tensor.dynamic_constant dense<1> : tensor<2xi8> -> tensor<?xi8>",
+        ),
+        ("!flow.dispatch.tensor<writeonly:?x4xi8>", "!flow.dispatch.tensor<writeonly:tensor<?x4xi8>>"),
+        (
+            "#iree_codegen.translation_info<LLVMGPUVectorize>",
+            "#iree_codegen.translation_info<pipeline = LLVMGPUVectorize>",
+        ),
+        (
+            _BINDINGS,
+            "#layout = #hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer,"
+            " ReadOnly>, #hal.pipeline.binding<storage_buffer>]>\n\n"
+            "%0 = hal.interface.binding.subspan layout(#layout) binding(1) : T\n"
+            "%1 = hal.interface.binding.subspan layout(#layout) binding(0) offset(%c) : T\n",
+        ),
+    ],
+)
+def test_operations_of_iree(old: str, new: str) -> None:
+    assert port(old) == new
+
+
+def test_a_notation_stays_on_the_releases_that_read_it() -> None:
+    text = "%0 = linalg.matmul_transpose_b ins(%a, %b : T, U) outs(%c : V) -> V"
+    assert port_notations(text, "3.6.0") == (text, ())
 
 
 def test_changes_name_their_lines_and_no_line_moves() -> None:

@@ -1,0 +1,115 @@
+"""Find a description that breaks off inside its program or command, as over GitHub's limit of length. Pure.
+
+A parser's error about a program that breaks off is no evidence about the reported failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bot.extract.blocks.markdown import Document, Prose, find_unclosed_span
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.command_line.shell import is_command, parse_commands
+from bot.extract.vocabulary import list_tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The place where the description breaks off."""
+
+    line: int
+    """The last line of the description that is not blank, 1-based."""
+    inside: Literal["program", "command"]
+    why: str
+    """The open end in words: ``2 brackets are open``."""
+    piece: Piece | None = None
+    """The piece that breaks off; None for a command in a sentence."""
+
+
+def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
+    """Return where the description breaks off; None if the description ends with a complete piece.
+
+    Only the end of the description counts: an open bracket above is the reporter's own.
+    """
+    last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
+    at_end = [piece for piece in pieces if not piece.comment and not piece.attachment and piece.lines[1] >= last]
+    if at_end:
+        return _find_cut_in_code(_join_python(document, pieces, at_end[-1]), last)
+    return next((_find_cut_in_prose(p, last) for p in document.prose if not p.comment and p.lines[1] >= last), None)
+
+
+_PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
+
+
+def _join_python(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece:
+    """Return the Python of the block of ``piece`` as one piece. The rows of an open string may look like output."""
+    same = [one for one in pieces if piece.block and one.block == piece.block and one.kind in _PYTHON]
+    if not same or (piece.kind not in _PYTHON and _count_open(_PYTHON_TOKEN, same[-1].text) >= 0):
+        return piece
+    block = next(block for block in document.blocks if block.index == piece.block)
+    rows = block.text.split("\n")[max(0, same[0].lines[0] - block.lines[0]) :]
+    return replace(same[-1], text="\n".join(rows))
+
+
+def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
+    """Return the cut in a piece that reaches the end. A closed fence would have its closing line below the piece."""
+    match piece.kind:
+        case Kind.MLIR | Kind.FRAGMENT:
+            opened = _count_open(_MLIR_TOKEN, drop_open_resources(piece.text))
+        case kind if kind in _PYTHON:
+            opened = _count_open(_PYTHON_TOKEN, piece.text)
+        case Kind.SHELL if why := _describe_open_command(piece.text):
+            return Cut(line=last, inside="command", why=why, piece=piece)
+        case _:
+            return None
+    if opened == 0:
+        return None
+    brackets = "one bracket is open" if opened == 1 else f"{opened} brackets are open"
+    why = "a string is open" if opened < 0 else brackets
+    return Cut(line=last, inside="program", why=why, piece=piece)
+
+
+def drop_open_resources(text: str) -> str:
+    """Return MLIR without a section of resources that breaks off behind the program, unless the program reads them.
+
+    Such a section holds the pipeline of a crash reproducer, which a run does not need.
+    """
+    program, mark, resources = text.partition("{-#")
+    return program if mark and "#-}" not in resources and "dense_resource<" not in program else text
+
+
+_MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
+_PYTHON_TOKEN = re.compile(
+    r"(?P<quote>'''|\"\"\")(?:[^\\]|\\.)*?(?:(?P=quote)|(?P<unclosed>\Z))"
+    r"|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|#[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])",
+    re.S,
+)
+
+
+def _count_open(token: re.Pattern[str], text: str) -> int:
+    """Count the brackets that stay open at the end, outside strings and comments. Return -1 for an open string."""
+    depth = 0
+    for found in token.finditer(text):
+        if found.groupdict().get("unclosed") is not None:
+            return -1
+        depth = max(0, depth + (found["open"] is not None) - (found["close"] is not None))
+    return depth
+
+
+def _describe_open_command(text: str) -> str:
+    """Return the open end of the last command of ``text``; empty for a whole command."""
+    if text.rstrip().endswith("\\"):
+        return "the last line has a continuation"
+    calls, _ = parse_commands(text)
+    compilers = {name for tools in list_tools() for name in tools.compilers}
+    if not calls or calls[-1].stdin or calls[-1].argv[0] not in compilers:
+        return ""
+    return "" if any(not word.startswith("-") for word in calls[-1].argv[1:]) else "it names no input"
+
+
+def _find_cut_in_prose(paragraph: Prose, last: int) -> Cut | None:
+    open_span = find_unclosed_span(paragraph.text)
+    return Cut(line=last, inside="command", why="its code span is open") if is_command(open_span) else None

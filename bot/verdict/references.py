@@ -1,0 +1,38 @@
+"""List the references for a value that the report calls wrong, and what each says. Pure.
+
+A report alone shows no right value. A reference is a second computation of the value: the testcase's own, NumPy, the
+same build without a pass, another release. Builds that agree with the failing build are no reference: they may have
+the same fault.
+"""
+
+from __future__ import annotations
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.own_reference import computes_reference
+from bot.verdict.rules.phrases import join_names, quote_span
+from bot.verdict.verdict import Vote as ReferenceVote
+from runners.core.findings import LEVEL, Vote, get_vote
+from runners.core.protocol import Answer, FindingKind
+
+NUMPY = "NumPy, from the same module and arguments"
+OWN = "a computation of the testcase's own, without the compiler"
+
+
+def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
+    """Return the vote of each reference, the independent ones first."""
+    found = [ReferenceVote(reference=OWN, wrong=True)] if computes_reference(evidence.plan.testcase) else []
+    for finding in evidence.findings:
+        version = str(finding.evidence.get("version", ""))
+        if (vote := get_vote(finding)) is not None:
+            found.append(ReferenceVote(reference=NUMPY, wrong=vote is Vote.DIFFERS, version=version))
+    for finding in evidence.findings:
+        name, level = str(finding.evidence.get("name", "none")), finding.evidence.get(LEVEL)
+        if finding.kind is FindingKind.GUILTY_PASS and name != "none" and level in (None, "written", "llvm-pass"):
+            version = str(finding.evidence.get("version", ""))
+            found.append(
+                ReferenceVote(reference=f"the build without {quote_span(name, 80)}", wrong=True, version=version)
+            )
+    good = evidence.find_versions(Answer.GOOD)
+    if good:
+        found.append(ReferenceVote(reference=join_names([quote_span(one) for one in good[-3:]]), wrong=True))
+    return tuple(found)

@@ -1,0 +1,74 @@
+"""Compare returned values with NumPy's, evaluated in float64 and in the program's own types.
+
+A value differs only if both evaluations agree with each other and not with the value: where they disagree, the
+program is ill-conditioned, and rounding decides. Between "the same" and "differs" lies a range without an answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
+
+from runners.guest.tvm.reference.operators import Value
+
+SAME, UNCERTAIN, DIFFERS = "agrees", "uncertain", "differs"
+_LIMITS = {"float64": (1e-9, 1e-5), "float32": (2e-5, 1e-3), "float16": (5e-3, 5e-2)}
+"""Type of a result → the error up to which values are the same, and the error from which they differ. Errors are
+relative to the element, plus a twentieth of the largest element."""
+
+
+class Difference:
+    """The first element that differs."""
+
+    def __init__(self, path: str, returned: Any, expected: Any) -> None:
+        self.path = path
+        self.returned = str(returned)
+        self.expected = str(expected)
+
+
+def compare_values(returned: Value, wide: Value, own: Value, path: str = "") -> tuple[str, Difference | None]:
+    """Return ``SAME``, ``UNCERTAIN`` or ``DIFFERS``, with the first element that differs."""
+    if isinstance(wide, tuple) or isinstance(returned, tuple):
+        if not (isinstance(wide, tuple) and isinstance(returned, tuple) and len(wide) == len(returned)):
+            return UNCERTAIN, None
+        parts = [
+            compare_values(one, first, second, f"{path}[{at}]")
+            for at, (one, first, second) in enumerate(zip(returned, wide, own, strict=True))
+        ]
+        worst = next((part for part in parts if part[0] == DIFFERS), None)
+        return worst or (SAME if all(part[0] == SAME for part in parts) else UNCERTAIN, None)
+    return _compare_arrays(np.asarray(returned), np.asarray(wide), np.asarray(own), path)
+
+
+def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str, Difference | None]:
+    if returned.shape != wide.shape:
+        return DIFFERS, Difference(f"{path}.shape", returned.shape, wide.shape)
+    if {returned.dtype.kind, wide.dtype.kind, own.dtype.kind} - {"f"}:
+        same, other = (returned == wide) | (returned == own), wide == own
+        differs = other & ~same
+    else:
+        limits = _LIMITS.get(returned.dtype.name)
+        if limits is None:
+            return UNCERTAIN, None
+        errors = [_measure_error(returned, one) for one in (wide, own)]
+        error = np.minimum(*errors)
+        settled = _measure_error(own, wide) <= limits[0] * 10
+        same, differs = error <= limits[0], settled & (error > limits[1])
+    if np.any(differs):
+        at = tuple(int(place[0]) for place in np.nonzero(np.atleast_1d(differs)))
+        first = tuple(at) if returned.ndim else ()
+        place = path + (str(list(first)) if first else "")
+        return DIFFERS, Difference(place, returned[first], wide[first])
+    return (SAME if np.all(same) else UNCERTAIN), None
+
+
+def _measure_error(value: Any, expected: Any) -> Any:
+    """Return the error of each element: 0 for equal infinities and two NaN, infinite if only one is finite."""
+    value, expected = value.astype("float64"), expected.astype("float64")
+    finite = np.abs(expected[np.isfinite(expected)])
+    largest = float(finite.max()) if finite.size else 0.0
+    with np.errstate(all="ignore"):
+        error = np.abs(value - expected) / (np.abs(expected) + largest / 20 + 1e-4)
+    equal = (value == expected) | (np.isnan(value) & np.isnan(expected))
+    return np.where(equal, 0.0, np.where(np.isnan(error), np.inf, error))

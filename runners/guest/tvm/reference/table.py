@@ -1,0 +1,138 @@
+"""The operator of Relax by name → its equivalent in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
+
+from runners.guest.tvm.reference import networks, operators
+from runners.guest.tvm.reference.operators import (
+    Call,
+    Value,
+    apply_binary,
+    apply_float,
+    apply_unary,
+    fill_like,
+    reduce_with,
+)
+
+_SAME = ("abs", "bitwise_not", "ceil", "floor", "isfinite", "isinf", "isnan", "logical_not", "negative", "sign",
+    "square", "trunc")  # fmt: skip
+_FLOAT = ("cos", "cosh", "exp", "log", "sin", "sinh", "sqrt", "tan", "tanh")
+_INVERSE = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
+_BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")
+_COMPARED = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+    "logical_xor")  # fmt: skip
+
+_ELEMENTS: Mapping[str, Callable[[Call], Value]] = {
+    **{name: apply_unary(getattr(np, name)) for name in _SAME},
+    **{name: apply_float(getattr(np, name)) for name in _FLOAT},
+    **{name: apply_float(getattr(np, f"arc{name[1:]}")) for name in _INVERSE},
+    **{name: apply_binary(getattr(np, name)) for name in (*_BINARY, *_COMPARED)},
+    "rsqrt": apply_float(lambda x: 1 / np.sqrt(x)),
+    "round": apply_float(operators.round_nearest),
+    "erf": apply_float(operators.compute_erf),
+    "sigmoid": apply_float(operators.compute_sigmoid),
+    "divide": apply_binary(operators.divide),
+    "floor_divide": apply_binary(operators.divide_floor),
+    "floor_mod": apply_binary(operators.take_modulo),
+    "mod": apply_binary(operators.take_remainder),
+    "power": apply_binary(operators.raise_power),
+    "atan2": apply_binary(np.arctan2),
+    "log_add_exp": apply_binary(np.logaddexp),
+    "outer": apply_binary(np.outer),
+    "left_shift": apply_binary(operators.shift_with(np.left_shift)),
+    "right_shift": apply_binary(operators.shift_with(np.right_shift)),
+    "ewise_fma": lambda call: call[0] * call[1] + call[2],
+    "clip": operators.clip,
+    "where": operators.select,
+    "astype": operators.convert_type,
+    "nn.relu": apply_unary(lambda x: np.maximum(x, np.zeros((), x.dtype))),
+    "nn.gelu": apply_float(operators.compute_gelu),
+    "nn.gelu_tanh": apply_float(operators.compute_gelu_tanh),
+    "nn.silu": apply_float(lambda x: x * operators.compute_sigmoid(x)),
+    "nn.selu": apply_float(operators.compute_selu),
+    "nn.softplus": operators.compute_softplus,
+    "nn.leakyrelu": operators.compute_leaky,
+    "nn.prelu": operators.compute_prelu,
+}
+_REDUCTIONS: Mapping[str, Callable[[Call], Value]] = {
+    "sum": reduce_with(operators.add_up),
+    "prod": reduce_with(operators.multiply_up),
+    "max": reduce_with(np.max),
+    "min": reduce_with(np.min),
+    "mean": reduce_with(operators.of_floats(np.mean)),
+    "variance": reduce_with(operators.of_floats(np.var)),
+    "std": reduce_with(operators.of_floats(np.std)),
+    "argmax": operators.find_extreme(np.argmax),
+    "argmin": operators.find_extreme(np.argmin),
+    "cumsum": operators.accumulate_with(np.cumsum, 0),
+    "cumprod": operators.accumulate_with(np.cumprod, 1),
+    "matmul": operators.multiply_matrices,
+    "einsum": operators.sum_products,
+}
+_PLACES: Mapping[str, Callable[[Call], Value]] = {
+    "reshape": operators.reshape,
+    "flatten": lambda call: call[0].reshape(-1),
+    "permute_dims": operators.permute,
+    "expand_dims": operators.expand,
+    "squeeze": operators.squeeze,
+    "concat": operators.concatenate,
+    "stack": lambda call: np.stack(call[0], axis=int(call.get("axis", 0))),
+    "split": operators.split,
+    "flip": lambda call: np.flip(call[0], call.axes),
+    "broadcast_to": lambda call: np.broadcast_to(call[0], call[1]),
+    "repeat": operators.repeat,
+    "tile": lambda call: np.tile(call[0], [int(count) for count in call.get("repeats")]),
+    "strided_slice": operators.slice_strided,
+    "take": operators.take,
+    "gather_elements": operators.gather,
+    "gather_nd": operators.gather_tuples,
+    "scatter_elements": operators.scatter,
+    "scatter_nd": operators.scatter_tuples,
+    "one_hot": operators.make_one_hot,
+    "tril": operators.keep_triangle(np.tril),
+    "triu": operators.keep_triangle(np.triu),
+    "nonzero": lambda call: np.stack(np.nonzero(call[0])),
+    "full": operators.fill,
+    "full_like": fill_like(None),
+    "zeros": lambda call: np.zeros(call[0], dtype=call.dtype),
+    "ones": lambda call: np.ones(call[0], dtype=call.dtype),
+    "zeros_like": fill_like(0),
+    "ones_like": fill_like(1),
+    "arange": operators.count_up,
+    "sort": operators.sort,
+    "argsort": operators.sort_indices,
+    "nn.pad": operators.pad,
+    "shape_of": lambda call: call[0].shape,
+    "shape_to_tensor": lambda call: np.array(call[0], dtype="int64"),
+    "tensor_to_shape": lambda call: tuple(int(size) for size in call[0]),
+    "size": lambda call: np.array(call[0].size, dtype="int64"),
+    "builtin.stop_lift_params": lambda call: call[0],
+    "hint_on_device": lambda call: call[0],
+    "to_vdevice": lambda call: call[0],
+    "wrap_param": lambda call: call[0],
+}
+_NETWORKS: Mapping[str, Callable[[Call], Value]] = {
+    "nn.softmax": networks.compute_softmax,
+    "nn.log_softmax": networks.compute_log_softmax,
+    "nn.layer_norm": networks.normalize_layer,
+    "nn.instance_norm": networks.normalize_instance,
+    "nn.group_norm": networks.normalize_groups,
+    "nn.rms_norm": networks.normalize_square,
+    "nn.batch_norm": networks.normalize_batch,
+    **{f"nn.conv{rank}d": networks.convolve for rank in (1, 2, 3)},
+    **{f"nn.max_pool{rank}d": networks.pool_with(np.max, -np.inf) for rank in (1, 2, 3)},
+    **{f"nn.avg_pool{rank}d": networks.pool_with(np.sum, 0) for rank in (1, 2, 3)},
+    **{f"nn.adaptive_avg_pool{rank}d": networks.average_adaptively for rank in (1, 2, 3)},
+    "nn.batch_flatten": lambda call: call[0].reshape(call[0].shape[0], -1),
+    "nn.attention": networks.attend,
+    "nn.attention_bias": networks.attend,
+}
+
+OPERATORS: Mapping[str, Callable[[Call], Value]] = {
+    f"relax.{name}": function
+    for part in (_ELEMENTS, _REDUCTIONS, _PLACES, _NETWORKS)
+    for name, function in part.items()
+}

@@ -1,0 +1,162 @@
+"""Compare what compiled Relax functions return with NumPy: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
+
+The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy from that
+module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
+change its functions or parameters. The vote is
+``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
+Anything else is no vote. A module that was translated from another format, such as ONNX, may be wrong itself: then no
+vote agrees.
+
+The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
+the same process.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from runners.guest.tvm.findings import Findings
+from runners.guest.tvm.testcase import run_testcase, set_script
+
+MAX_CALLS = 16
+MAX_SECONDS = 20.0
+KIND = "reference"
+
+
+def main(arguments: list[str]) -> int:
+    path, *rest = arguments
+    file = os.path.abspath(path)
+    findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
+    try:
+        Voter(findings).install()
+    except Exception as error:
+        # For example, the compiler cannot be imported. The testcase then fails by itself.
+        findings.note("no call could be watched", why=f"{type(error).__name__}: {error}"[-300:])
+    set_script(path, rest)
+    return run_testcase(file)
+
+
+class Voter:
+    """Watches passes, builds and calls, and evaluates each call."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._began = time.monotonic()
+        self._depth = 0
+        self._origins: dict[int, tuple[Any, Any]] = {}
+        """Module and built object → the module that it was made from, by id. Keeping both alive keeps ids unique."""
+        self._calls = 0
+        self._differs = False
+        self._silent = False
+        """True if a call was not evaluated, so that the calls together cannot agree."""
+
+    def install(self) -> None:
+        self._tvm = importlib.import_module("tvm")
+        self._evaluate = importlib.import_module("runners.guest.tvm.reference.evaluate")
+        self._compare = importlib.import_module("runners.guest.tvm.reference.compare")
+        self._read = importlib.import_module("runners.guest.tvm.reference.arguments").read_value
+        self._signatures = importlib.import_module("runners.guest.tvm.pass_checks.signature").read_signatures
+        relax = importlib.import_module("tvm.relax")
+        passes = self._tvm.ir.transform.Pass
+        passes.__call__ = self._follow(passes.__call__, position=1)
+        for owner, name in ((self._tvm, "compile"), (relax, "build")):
+            if hasattr(owner, name):
+                setattr(owner, name, self._follow(getattr(owner, name), position=0))
+        self._watch_machine(relax.VirtualMachine)
+        self._loaded = frozenset(sys.modules)
+
+    def _follow(self, original: Callable[..., Any], position: int) -> Callable[..., Any]:
+        """Wrap a function that makes something from a module: remember what its result was made from."""
+
+        @functools.wraps(original)
+        def call(*args: Any, **words: Any) -> Any:
+            given = args[position] if len(args) > position else words.get("mod")
+            self._depth += 1
+            try:
+                made = original(*args, **words)
+            finally:
+                self._depth -= 1
+            if not self._depth and isinstance(given, self._tvm.IRModule) and self._has_same_functions(given, made):
+                self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
+            return made
+
+        return call
+
+    def _has_same_functions(self, given: Any, made: Any) -> bool:
+        """True unless a pass changed functions or parameters: the same arguments then mean something else."""
+        return not isinstance(made, self._tvm.IRModule) or self._signatures(given) == self._signatures(made)
+
+    def _watch_machine(self, machine: Any) -> None:
+        initialize, get_item = machine.__init__, machine.__getitem__
+
+        def initialize_vm(vm: Any, rt_mod: Any, *args: Any, **words: Any) -> None:
+            initialize(vm, rt_mod, *args, **words)
+            vm._reprobot_module = self._origins.get(id(rt_mod), (None, None))[1]
+
+        def get_function(vm: Any, name: str) -> Any:
+            function, module = get_item(vm, name), getattr(vm, "_reprobot_module", None)
+
+            def call(*args: Any, **words: Any) -> Any:
+                given = self._try(lambda: [self._read(one) for one in args])
+                returned = function(*args, **words)
+                self._try(lambda: self._judge_call(module, name, None if words else given, args, returned))
+                return returned
+
+            return call
+
+        machine.__init__, machine.__getitem__ = initialize_vm, get_function
+
+    def _judge_call(
+        self, module: Any, name: str, given: list[Any] | None, arguments: tuple[Any, ...], returned: Any
+    ) -> None:
+        if self._differs or self._calls >= MAX_CALLS or time.monotonic() - self._began > MAX_SECONDS:
+            return
+        self._calls += 1
+        if module is None or given is None:
+            self._withdraw("a call of a function without a known module")
+            return
+        value = self._read(returned)
+        left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module says otherwise
+        wide, own = (self._evaluate.evaluate_function(module, name, given, widen=wide) for wide in (True, False))
+        vote, where = self._compare.compare_values(left, tuple(given), tuple(given), "arguments")
+        if vote == self._compare.SAME:
+            vote, where = self._compare.compare_values(value, wide, own)
+        if vote == self._compare.DIFFERS:
+            self._differs = True
+            summary = f"{name} leaves {where.returned} at {where.path or 'its only element'}; NumPy computes"
+            summary += f" {where.expected} from the same module and arguments"
+            told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
+            self._report(vote, summary, told)
+        elif vote == self._compare.UNCERTAIN:
+            self._withdraw("the values are neither the same nor different")
+        elif any(map(self._is_translated, sys.modules)):
+            self._withdraw("the module was translated from another format: NumPy would only repeat the translation")
+        elif not self._silent:
+            self._report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
+
+    def _is_translated(self, module: str) -> bool:
+        """True for a frontend that the testcase has imported itself: TVM imports none of those for other formats."""
+        return module.startswith("tvm.relax.frontend.") and module not in self._loaded
+
+    def _report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
+        self._findings.add(KIND, KIND, summary, {"name": "NumPy", "vote": vote, **evidence})
+
+    def _withdraw(self, why: str) -> None:
+        """Record that a call has no vote. Then the calls together cannot agree."""
+        self._silent = True
+        if not self._differs:
+            self._findings.drop(KIND)
+        self._findings.note("a call could not be evaluated", why=why[-200:])
+
+    def _try(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except Exception as error:
+            self._withdraw(f"{type(error).__name__}: {error}")
+            return None

@@ -1,0 +1,58 @@
+"""The form of a rule that writes one notation of MLIR in its later form. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+OLDEST = "2.9.0"
+"""The first numbered release. Notations of earlier years are refused by every release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notation:
+    """One notation and its successor. ``write`` returns None for an occurrence that it cannot write exactly."""
+
+    old: str
+    """The notation in words for the list of changes."""
+    new: str
+    pattern: re.Pattern[str]
+    write: Callable[[re.Match[str]], str | None]
+    gone_in: str = OLDEST
+    """First release that refuses the old notation, found by parsing with every release."""
+
+
+VALUE = r"%[\w$.-]+(?:#\d+)?"
+NESTED = r"<(?:[^<>]|<(?:[^<>]|<[^<>]{0,400}>){0,60}>){0,200}>"
+TYPE = rf"!?[a-z][\w.]*(?:{NESTED})?"
+_SHAPED = re.compile(r"(?P<kind>tensor|memref|vector)<(?P<shape>(?:(?:\d+|\?)x)*)(?P<element>.+)>", re.S)
+
+
+def read_shape(text: str) -> tuple[str, list[str], str] | None:
+    """Return kind, dimensions and element of a shaped type without encoding or layout; None for any other type."""
+    found = _SHAPED.fullmatch(text)
+    if found is None or "," in found["element"] or "[" in found["shape"]:
+        return None
+    return found["kind"], found["shape"].split("x")[:-1], found["element"]
+
+
+_OPERATION = re.compile(r"(?<![\w.#!@%<])\"?([a-z_]\w*)\.[a-z_][\w-]*")
+
+
+def find_dialect(found: re.Match[str]) -> str:
+    """Return the dialect of the operation that an attribute belongs to: the last operation before it."""
+    before = found.string[max(0, found.start() - 2_000) : found.start()]
+    operations = _OPERATION.findall(before)
+    return operations[-1] if operations else ""
+
+
+def make_rename(old: str, new: str, pattern: str, template: str, gone_in: str = OLDEST) -> Notation:
+    """Return the notation whose successor is ``template``, in the form of ``re.Match.expand``."""
+    return Notation(
+        old=old,
+        new=new,
+        pattern=re.compile(pattern, re.M),
+        write=lambda found: found.expand(template),
+        gone_in=gone_in,
+    )

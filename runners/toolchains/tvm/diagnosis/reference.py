@@ -1,0 +1,56 @@
+"""Ask NumPy for the values that the compiled functions of a testcase should return.
+
+The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module of each call without the compiler's lowering. A
+vote is a claim: the testcase could have computed a wrong reference itself as well.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from runners.core.failure.oracle import ASSERTION, OUTPUT
+from runners.core.findings import VOTE, Vote
+from runners.core.protocol import Finding, FindingKind
+from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.guest import make_launch_step
+
+_PROGRAM = "tvm.reference.vote"
+_ABOUT_VALUES = frozenset({ASSERTION, OUTPUT})
+"""Types of failures in which a value may be wrong. Other failures have no value."""
+_Word = Annotated[str, msgspec.Meta(max_length=100)]
+
+
+class _Evidence(msgspec.Struct, frozen=True):
+    """The guest's claim; other fields are ignored."""
+
+    vote: Vote
+    function: _Word = ""
+    returned: _Word = ""
+    expected: _Word = ""
+    at: _Word = ""
+
+
+def ask_reference(failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase once beside NumPy. Return at most one finding."""
+    signature = failure.seen.signature
+    if len(failure.testcase.steps) > 1 or signature is None or signature.type not in _ABOUT_VALUES:
+        return NOTHING_FOUND
+    script, *arguments = failure.testcase.steps[0][1:]
+    step = make_launch_step(_PROGRAM, script, *arguments)
+    asking = msgspec.structs.replace(failure.testcase, steps=(step,))
+    claim = read_evidence(means.run_hook(failure.seen.version, asking), FindingKind.REFERENCE, _Evidence)
+    return NOTHING_FOUND if claim is None else Diagnosis(findings=(_report_vote(claim, failure.seen.version),))
+
+
+def _report_vote(claim: _Evidence, version: str) -> Finding:
+    values = {"function": claim.function, "returned": claim.returned, "expected": claim.expected, "at": claim.at}
+    told = {name: value for name, value in values.items() if value and claim.vote is Vote.DIFFERS}
+    verb = "another value than" if claim.vote is Vote.DIFFERS else "the same as"
+    return Finding(
+        kind=FindingKind.REFERENCE,
+        summary=f"on {version} a compiled function returns {verb} NumPy computes from the same module and arguments",
+        evidence={"name": "NumPy", VOTE: claim.vote.value, "version": version, **told},
+    )

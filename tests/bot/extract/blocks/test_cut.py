@@ -1,0 +1,138 @@
+"""A description that breaks off inside its program is never run as a whole one."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.extract import NoRepro, Repro, extract
+from bot.extract.blocks.cut import find_cut
+from bot.extract.parsed_issue import read_pieces
+from bot.verdict.judge import judge_without_running
+from bot.verdict.verdict import VerdictKind
+from tests.bot.extract.reading import make_issue
+
+_HEAD = """\
+iree-compile fails with `error: 'linalg.transpose' op has no tiling`.
+
+```
+iree-compile --iree-hal-target-backends=llvm-cpu swap.mlir -o swap.vmfb
+```
+
+```mlir
+"""
+_MODULE = """\
+// A bracket { of a comment, and of a string, opens nothing.
+module attributes {note = "(("} {
+  func.func @swap(%in: tensor<4x6xf32>) -> tensor<6x4xf32> {
+    %empty = tensor.empty() : tensor<6x4xf32>
+    %out = linalg.transpose ins(%in : tensor<4x6xf32>) outs(%empty : tensor<6x4xf32>) permutation = [1, 0]
+    return %out : tensor<6x4xf32>
+  }
+}
+"""
+
+
+def _judge(body: str) -> VerdictKind | None:
+    verdict = judge_without_running(extract(make_issue(body, "[CPU] transpose fails", "iree-org/iree")))
+    return None if verdict is None else verdict.kind
+
+
+@pytest.mark.parametrize("rows", range(2, 8))
+def test_mlir_that_breaks_off_in_any_row_is_incomplete(rows: int) -> None:
+    cut = "\n".join(_MODULE.split("\n")[:rows])
+    assert _judge(_HEAD + cut) is VerdictKind.INCOMPLETE
+
+
+@pytest.mark.parametrize("letters", [-12, -45, -90])
+def test_mlir_that_breaks_off_inside_a_word_is_incomplete(letters: int) -> None:
+    assert _judge((_HEAD + _MODULE)[:letters]) is VerdictKind.INCOMPLETE
+
+
+def test_a_whole_program_without_a_closing_fence_is_run() -> None:
+    assert _judge(_HEAD + _MODULE) is None
+
+
+def test_resources_that_break_off_behind_a_whole_program_are_not_missed() -> None:
+    resources = '\n{-#\n  dialect_resources: {\n    builtin: {\n      w: "0x0800'
+    body = _HEAD + _MODULE + resources
+    assert _judge(body) is None
+    found = extract(make_issue(body, "[CPU] transpose fails", "iree-org/iree"))
+    assert isinstance(found, Repro)
+    assert found.testcase.files == {"swap.mlir": _MODULE + "\n"}
+
+
+def test_resources_that_break_off_are_missed_by_a_program_that_reads_them() -> None:
+    data = _MODULE.replace("tensor.empty() :", "arith.constant dense_resource<w> :")
+    assert _judge(f'{_HEAD}{data}\n{{-#\n  dialect_resources: {{ builtin: {{ w: "0x08') is VerdictKind.INCOMPLETE
+
+
+def test_an_open_bracket_above_the_end_is_the_reporters_own() -> None:
+    body = _HEAD + _MODULE.rstrip()[:-1] + "```\n\nThe last bracket is left out on purpose: the parser crashes.\n"
+    assert _judge(body) is None
+
+
+def test_a_cut_log_below_a_whole_program_is_not_missed() -> None:
+    body = f"{_HEAD}{_MODULE}```\n\n```\nswap.mlir:5:12: error: 'linalg.transpose' op has no til"
+    assert _judge(body) is None
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "```\niree-compile \\\n  --iree-hal-target-backends=llvm-cpu \\\n",
+        "```\niree-compile \\\n  --iree-hal-target-backends=llvm-cpu \\\n  --iree-opt-lev",
+    ],
+)
+def test_a_command_that_breaks_off_is_incomplete(end: str) -> None:
+    body = f"It fails with `error: op has no tiling`.\n\n```mlir\n{_MODULE}```\n\n{end}"
+    assert _judge(body) is VerdictKind.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "```\niree-compile --iree-hal-target-backends=llvm-cpu swap.mlir",
+        "```\niree-compile --iree-hal-target-backends=llvm-cpu < swap.mlir",
+        "```\niree-compile --iree-hal-target-backends=llvm-cpu\n```",
+    ],
+)
+def test_a_whole_command_at_the_end_is_run(end: str) -> None:
+    body = f"It fails with `error: op has no tiling`.\n\n```mlir\n{_MODULE}```\n\n{end}"
+    assert _judge(body) is None
+
+
+def test_a_command_in_an_open_code_span_is_incomplete_where_there_is_no_other() -> None:
+    body = "The result is wrong.\n\nCompile with `iree-compile --iree-hal-target-backends=llvm-cpu ~/swap."
+    found = extract(make_issue(body, "wrong values", "iree-org/iree"))
+    assert isinstance(found, NoRepro)
+    assert [one.kind for one in found.missing] == ["rest"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tvm\nprint(tvm.build(\n    1,",
+        'import tvm\nfrom tvm.script import relax\nCODE = """\n@relax.function\n',
+        "import tvm\nx = [tvm.tir.Var('(', 'int32'),  # (",
+    ],
+)
+def test_python_that_breaks_off_is_incomplete(code: str) -> None:
+    found = extract(make_issue(f"It crashes with a segmentation fault.\n\n```python\n{code}", "tvm crashes"))
+    assert "rest" in [one.kind for one in found.missing]
+    assert not [one for one in found.missing if one.kind == "code"]
+
+
+def test_python_with_brackets_in_strings_and_comments_is_whole() -> None:
+    code = 'import tvm\nx = \'([\'  # {\ny = """ ( """\nassert tvm.tir.Var(x, \'int32\') is None\n'
+    parsed = read_pieces(make_issue(f"Wrong.\n\n```python\n{code}"), "tvm")
+    assert find_cut(parsed.document, parsed.pieces) is None
+
+
+def test_a_reply_with_the_whole_program_completes_a_cut_description() -> None:
+    from bot.issue import Comment
+
+    whole = Comment(author="reporter", body=f"Again:\n\n```mlir\n{_MODULE}```\n")
+    issue = make_issue((_HEAD + _MODULE)[:-45], "[CPU] fails", "iree-org/iree", (whole,))
+    found = extract(issue)
+    assert isinstance(found, Repro)
+    assert _MODULE.strip() in "\n".join(found.testcase.files.values()) or found.missing
