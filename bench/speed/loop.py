@@ -161,8 +161,16 @@ def reproduce(path: Path, sandbox: str, checkout: Path, more: Sequence[str] = ()
     """Run ``reprobot reproduce`` and note when each line of progress arrives."""
     words = [sys.executable, "-m", "bot", "reproduce", str(path.absolute()), "--sandbox", sandbox, *more]
     began = time.monotonic()
+    # An installed package has byte code. A checkout gets it from its first call, if the shell does not forbid that.
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(
-        words, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        words,
+        cwd=checkout,
+        env=variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         assert process.stderr is not None
         lines = [(time.monotonic() - began, line.strip()) for line in process.stderr]

@@ -49,7 +49,7 @@ class InProcessBench:
     def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         runs = RecordedRuns(self.ledger, self.live, lambda _: NOWHERE)
         stand_ins = find_toolchain(plan.testcase.toolchain).STAND_INS
-        tools = make_tools(plan, runs, Inline(), Silent(), stand_ins=stand_ins)
+        tools = make_tools(plan, runs, Inline(), Silent(), stand_ins=stand_ins, tell=tell)
         return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
 
     def minimize(

@@ -44,6 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the boxes of rich cut long names of options, and take half of the time of --help
 )
 
 MIN_POLL_S = 5
@@ -83,7 +84,9 @@ def _set_globals(
     """Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict."""
 
 
-@app.command(name="reproduce", cls=CommandOnCompilers)
+@app.command(
+    name="reproduce", short_help="Run an issue's testcase on releases, and report a verdict.", cls=CommandOnCompilers
+)
 def run_reproduce(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -151,7 +154,9 @@ def run_reproduce(
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="bisect", cls=CommandOnCompilers)
+@app.command(
+    name="bisect", short_help="Find the nightly or the commit that changes the behaviour.", cls=CommandOnCompilers
+)
 def run_bisect(
     issue: IssueArgument,
     good: Annotated[str, typer.Option(help="A version, tag or commit that passes.", metavar="V")],
@@ -207,7 +212,9 @@ def run_bisect(
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="suspects", cls=CommandOnCompilers)
+@app.command(
+    name="suspects", short_help="Rank the commits of a range by relation to an issue.", cls=CommandOnCompilers
+)
 def run_suspects(
     issue: IssueArgument,
     toolchain: Annotated[str, typer.Option(help=f"{COMPILERS}.", metavar="NAME")],
@@ -244,7 +251,9 @@ def run_suspects(
     terminal.show_suspects(commits, related)
 
 
-@app.command(name="minimize", cls=CommandOnCompilers)
+@app.command(
+    name="minimize", short_help="Reduce an issue's testcase to what its failure needs.", cls=CommandOnCompilers
+)
 def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -299,7 +308,7 @@ def run_minimize(
     terminal.show_smaller(smaller)
 
 
-@app.command(name="extract", cls=CommandOnCompilers)
+@app.command(name="extract", short_help="Show an issue's testcase, missing parts and claim.", cls=CommandOnCompilers)
 def run_extract(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -325,7 +334,7 @@ def run_extract(
         write_file(json, text)
 
 
-@app.command(name="doctor")
+@app.command(name="doctor", short_help="Check which parts of Reprobot work on this machine.")
 def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
     import msgspec
@@ -343,7 +352,7 @@ def run_doctor(json: JsonOption = None) -> None:
     terminal.show_checks(checks)
 
 
-@app.command(name="clean")
+@app.command(name="clean", short_help="Remove leftovers of runs, and cached environments.")
 def run_clean(
     keep: Annotated[
         float | None,
@@ -363,7 +372,7 @@ def run_clean(
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
 
 
-@app.command(name="refresh")
+@app.command(name="refresh", short_help="Ask the package index and nightly indexes for new builds.")
 def run_refresh() -> None:
     """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
     from bot.cli import terminal
@@ -374,7 +383,7 @@ def run_refresh() -> None:
             typer.echo(f"{name}: {count} releases known")
 
 
-@app.command(name="plan")
+@app.command(name="plan", short_help="Job 1: read the issue and write plan.json.")
 def run_plan(
     issue: Annotated[
         str | None,
@@ -392,7 +401,7 @@ def run_plan(
     jobs.run_plan(issue, out, settings)
 
 
-@app.command(name="probe")
+@app.command(name="probe", short_help="Job 2: run one cell of the plan, in sandboxes.")
 def run_probe(
     plan: PlanOption,
     sha256: ShaOption,
@@ -410,7 +419,9 @@ def run_probe(
     jobs.run_probe(plan, sha256, cell, results)
 
 
-@app.command(name="report", cls=CommandOnCompilers)
+@app.command(
+    name="report", short_help="Make an issue of a SCRIPT; or job 3: judge the results.", cls=CommandOnCompilers
+)
 def run_report(
     script: Annotated[
         list[Path] | None,
@@ -482,7 +493,7 @@ def run_report(
         write_file(out, made.render())
 
 
-@app.command(name="watch")
+@app.command(name="watch", short_help="Answer issues and commands until stopped.")
 def run_watch(
     repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
     state: StateOption = Path("reprobot-state"),
@@ -505,7 +516,7 @@ def run_watch(
     daemon.run_watch(repositories, state, every, listen, jobs, frozenset(machine or ()))
 
 
-@app.command(name="sweep")
+@app.command(name="sweep", short_help="Run a whole tracker's testcases; write a dashboard.")
 def run_sweep(
     tracker: Annotated[
         str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
@@ -615,7 +626,7 @@ def run_sweep(
     )
 
 
-ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
+ledger_app = typer.Typer(rich_markup_mode=None, help="Copy recorded runs between ledgers.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
 

@@ -14,11 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
-from rich.markdown import Markdown
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from bot.report.comment import list_sections
@@ -31,6 +29,10 @@ from bot.report.sections.testcase import render_cut_down
 from bot.verdict.verdict import Report
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, CommitRange, Observation, Smaller, Suspect, Variant
+
+if TYPE_CHECKING:  # a log or a pipe needs neither: 0.1 s before the first run
+    from rich.markdown import Markdown
+    from rich.progress import Progress, TaskID
 
 
 @contextmanager
@@ -46,6 +48,8 @@ def show_progress() -> Iterator[Sink]:
 
 def make_spinners(console: Console, *, refresh: bool = True) -> Progress:
     """Return a display with one spinner for each stage and cell under way. Markup in their names is not read."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True, auto_refresh=refresh)
 
@@ -103,6 +107,8 @@ def _render_open(section: Section) -> str:
 
 
 def _make_markdown(text: str) -> Markdown:
+    from rich.markdown import Markdown
+
     # Hyperlinks need a terminal with OSC 8. Without them, rich shows the URL itself.
     return Markdown(text, code_theme="ansi_dark", hyperlinks=False)
 

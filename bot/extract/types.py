@@ -69,6 +69,10 @@ DEFINITIONS_ONLY = "definitions-only"
 """The kind of the note that a program only defines names. A clean run of it does not show that their use is clean."""
 
 
+GENERATE_INPUT = "generate-input"
+"""The kind of the repair that passes generated inputs to a function, because the report gives only their types."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A part of the testcase that the issue does not give."""
@@ -107,6 +111,11 @@ class Repro:
     def left_out(self) -> tuple[str, ...]:
         """Text left out of the program although it may be code; empty for a whole program."""
         return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
+
+    @property
+    def generates_inputs(self) -> bool:
+        """True if the inputs of the program are generated."""
+        return any(repair.kind == GENERATE_INPUT for repair in self.repairs)
 
     @property
     def only_defines(self) -> bool:

@@ -116,6 +116,7 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
     )
 

@@ -39,6 +39,8 @@ class Evidence:
     """The builds between releases that were searched; None without such a search."""
     left_out: tuple[str, ...] = ()
     """Parts of the reporter's text that may be code and are not in the testcase."""
+    generates_inputs: bool = False
+    """True if the inputs of the testcase are generated, because the report gives only their types."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
 

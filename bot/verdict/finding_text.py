@@ -56,9 +56,9 @@ def _quote_summary(finding: Finding) -> str:
 
 def _name(evidence: Evidence, key: str, limit: int = 100) -> str:
     value = evidence.get(key)
-    if not isinstance(value, str) or not value.strip("` \n"):
+    if not isinstance(value, str) or not (name := value.replace("`", "").strip()):
         raise UnknownShapeError(key)
-    return quote_span(value.strip("` \n"), limit)
+    return quote_span(name, limit)
 
 
 def _names(evidence: Evidence, key: str) -> str:

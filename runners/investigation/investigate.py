@@ -42,6 +42,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         run_controls(state)
         run_ported(state)
         run_retargeted(state)
+    tools.finish_search()
     if tools.tell is not None and cause.has_failure:
         tools.tell(tuple(state.seen))
     with tools.progress.stage("diagnosis"):
@@ -59,6 +60,7 @@ def _search_only(state: InvestigationState, build_range: BuildRange) -> Investig
     """Search the builds of a range, and diagnose the failure."""
     with state.tools.progress.stage("bisection"):
         _search_builds(state, build_range)
+    state.tools.finish_search()
     with state.tools.progress.stage("diagnosis"):
         findings = CauseSearch(state).find()
     found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])

@@ -79,6 +79,8 @@ class Tools:
     """Threads for work that begins before its turn; None if no work does."""
     tell: Tell | None = None
     """Takes the runs on which the answer rests, before the diagnosis."""
+    finish_search: Callable[[], None] = lambda: None
+    """Take note that the runs on which the answer rests are made."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
@@ -179,6 +181,16 @@ class InvestigationState:
             for _ in as_completed(pending):
                 self._expect_reruns([future.result() for future in pending if future.done()])
         self.seen.extend([future.result() for future in pending])
+
+    def run_each(self, configurations: Sequence[tuple[Configuration, str]]) -> None:
+        """Run several configurations, each on its own build, in this order. They may begin together."""
+        for configuration, version in configurations if len(configurations) > 1 and not self.is_exhausted else ():
+            number = 1 + self.count_runs(configuration, version)
+            under = choose_conditions(number, memory=self._depends_on_memory(self.seen))
+            cell = configure_cell(self.plan, configuration, version)
+            self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+        for configuration, version in configurations:
+            self.run(configuration, [version])
 
     def _expect_reruns(self, ended: Sequence[Observation]) -> None:
         """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""

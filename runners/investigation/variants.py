@@ -23,6 +23,7 @@ def run_ported(state: InvestigationState) -> None:
         moved |= {seen.version for seen in state.seen if seen.outcome is Outcome.OTHER_FAILURE}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
+    configurations = []
     for version in wanted:
         assert version is not None
         ported = state.tools.port(testcase, version) or (Port(testcase=testcase, changes=()) if given else None)
@@ -36,7 +37,8 @@ def run_ported(state: InvestigationState) -> None:
                 changes=tuple(dict.fromkeys([*given, *ported.changes])),
                 notation_only=ported.notation_only and not given,
             )
-            state.run(configuration, [version])
+            configurations.append((configuration, version))
+    state.run_each(configurations)
 
 
 WITHOUT_VALUES = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG})
@@ -108,9 +110,8 @@ def run_on_stand_ins(state: InvestigationState) -> None:
     if failing is None or state.plan.devices or state.plan.claim.kind not in DEPENDS_ON_VALUES:
         return
     there = {seen.device for seen in state.seen if seen.version == failing.version}
-    for device in state.tools.stand_ins:
-        if device not in there and (configuration := _configure_retarget(state, device)) is not None:
-            state.run(configuration, [failing.version])
+    moved = [_configure_retarget(state, device) for device in state.tools.stand_ins if device not in there]
+    state.run_each([(configuration, failing.version) for configuration in moved if configuration is not None])
 
 
 def compare_results(state: InvestigationState) -> tuple[Finding, ...]:

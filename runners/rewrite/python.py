@@ -7,7 +7,7 @@ only if it moved to another place than its import.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -15,9 +15,9 @@ from libcst import metadata
 
 from runners.core.hostile.syntax import is_shallow
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
-from runners.rewrite.names import Names
+from runners.rewrite.names import Names, Rename
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
-from runners.rewrite.text import NameChange, Unportable, port_mlir
+from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
 
 MAX_CODE_CHARS = 100_000
 
@@ -65,6 +65,8 @@ class _Rewriter(ScopedTransformer):
 
     def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
         """True if nothing uses what an import binds, apart from what another import binds too."""
+        if self.idioms.imports_register:
+            return False
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = dotted_name(alias.asname.name if alias.asname else alias.name)
         if scope is None or not bound or len(node.names) > 1:
@@ -232,6 +234,8 @@ class _Rewriter(ScopedTransformer):
     ) -> cst.BaseExpression:
         """Return the expression that replaces a string literal in the release, or the literal itself."""
         if isinstance(updated, cst.List | cst.Tuple) and isinstance(original, type(updated)):
+            if len(original.elements) != len(updated.elements):  # a list of flags, ported already
+                return updated
             pairs = zip(original.elements, updated.elements, strict=True)
             values = [self._port_string(use, old.value, new.value) for old, new in pairs]
             if all(value is new.value for value, new in zip(values, updated.elements, strict=True)):
@@ -272,6 +276,50 @@ class _Rewriter(ScopedTransformer):
             replace(change, line=start + change.line - above) for change in changes if change.line > above
         ]
         return cst.parse_expression(_write_literal(original, ported))
+
+    # ---------------------------------------------------------------------------------------- flags
+
+    def leave_List(self, original_node: cst.List, updated_node: cst.List) -> cst.List:
+        kept = self._port_flags(original_node.elements, updated_node.elements)
+        return updated_node if kept is None else updated_node.with_changes(elements=kept)
+
+    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
+        kept = self._port_flags(original_node.elements, updated_node.elements)
+        return updated_node if kept is None else updated_node.with_changes(elements=kept)
+
+    def _port_flags(
+        self, original: Sequence[cst.BaseElement], updated: Sequence[cst.BaseElement]
+    ) -> list[cst.BaseElement] | None:
+        """Return the elements of a list with its flags ported, without those that the release does without.
+
+        Return None if no flag changes.
+        """
+        words = [_read_string(element.value) for element in original]
+        if not self.idioms.flags_program or not any(word is not None and word.startswith("-") for word in words):
+            return None
+        first = words[0] or ""
+        program = self.idioms.flags_program if first.startswith("-") or not first else first
+        flags = select_flags(self.names.flags, (program,))
+        ported = [self._port_flag(word, flags, old) for word, old in zip(words, original, strict=True)]
+        if ported == words:
+            return None
+        elements = [
+            element if new == word else element.with_changes(value=cst.SimpleString(repr(new)))
+            for element, word, new in zip(updated, words, ported, strict=True)
+            if new != "" or word == ""
+        ]
+        if elements and not isinstance(original[-1].comma, cst.Comma):
+            elements[-1] = elements[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return elements
+
+    def _port_flag(self, word: str | None, flags: dict[str, Rename], element: cst.BaseElement) -> str | None:
+        if word is None:
+            return None
+        changes: list[NameChange] = []
+        new = port_flag(word, flags, 0, changes)
+        for change in changes:
+            self.record_change(element, change.old, change.new)
+        return new
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString

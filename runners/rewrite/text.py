@@ -48,7 +48,7 @@ def _port_step(
         changes.append(NameChange(line=number, old=step[0], new=renamed, notation=True))
         program = (renamed,)
     words = [_port_pipeline(word, idioms, number, changes) for word in _join_pipeline(step[1:])]
-    return (*program, *_port_words(words, _select_flags(flags, program), number, changes))
+    return (*program, *_port_words(words, select_flags(flags, program), number, changes))
 
 
 def _join_pipeline(words: Sequence[str]) -> list[str]:
@@ -73,7 +73,7 @@ def _port_pipeline(word: str, idioms: Idioms, number: int, changes: list[NameCha
     return f"{name}={new}"
 
 
-def _select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
+def select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
     """Return the flags of a program by name. A flag of all programs has no ``of``."""
     return {flag.old: flag for flag in reversed(flags) if not flag.of or flag.of in program}
 
@@ -91,13 +91,23 @@ def _port_words(words: Sequence[str], flags: dict[str, Rename], number: int, cha
         if two in flags:  # `--flag value`, if the table has an entry for this value of the flag
             rest.pop(0)
             word = two
-        for _ in range(_LONGEST_CHAIN):
-            following = _port_word(word, flags, number, changes)
-            if following == word:
-                break
-            word = following
+        word = port_flag(word, flags, number, changes)
         done += [word] if word else []
     return done
+
+
+def port_flag(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
+    """Return a word of a command line after all renames; empty for a flag that the release does without.
+
+    Raises:
+        Unportable: the flag is gone and has no exact successor.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        following = _port_word(word, flags, number, changes)
+        if following == word:
+            break
+        word = following
+    return word
 
 
 def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:

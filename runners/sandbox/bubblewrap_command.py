@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import subprocess
 from pathlib import Path, PurePosixPath
+from resource import RLIMIT_NOFILE, RLIMIT_NPROC
 
 from runners.sandbox.containers import skeleton
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec
+from runners.sandbox.limits.hard_limits import cap_limit
 from runners.sandbox.limits.users import NOBODY
 
 MAX_OPEN_FILES = 4096
@@ -98,12 +100,13 @@ def _make_parents(path: str) -> list[str]:
 
 def build_inner_argv(spec: SandboxSpec, *, user: int, root: bool, grouped: bool) -> list[str]:
     """Return the command inside: set the limits, drop to ``user`` (as root), start the process."""
-    limits = ["--core=0", f"--fsize={spec.limits.disk_bytes}", f"--nofile={MAX_OPEN_FILES}"]
+    limits = ["--core=0", f"--fsize={spec.limits.disk_bytes}", f"--nofile={cap_limit(RLIMIT_NOFILE, MAX_OPEN_FILES)}"]
     if grouped:
-        limits += [f"--nproc={MAX_PROCESSES_OF_NOBODY}"]
+        limits += [f"--nproc={cap_limit(RLIMIT_NPROC, MAX_PROCESSES_OF_NOBODY)}"]
     else:
         # The best limits without a control group: memory of each process alone, and processes per namespace.
-        limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={spec.limits.processes}"]
+        processes = cap_limit(RLIMIT_NPROC, spec.limits.processes)
+        limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={processes}"]
     identity = ["--reuid", str(user), "--regid", str(NOBODY), "--clear-groups"]
     drop = [*identity, "--bounding-set=-all", "--inh-caps=-all"]
     # A change of the user id clears the parent-death signal, hence "keep".

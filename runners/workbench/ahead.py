@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import msgspec
 
@@ -23,28 +24,65 @@ class Withdrawn(InfraError):
     """No caller waits any more for a run that was to be made early."""
 
 
-class Slots:
-    """The runs that may be made at the same time. A run whose turn it is goes before the others."""
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A run that waits for a slot. It is no longer early once a caller waits for it."""
 
-    def __init__(self, count: int) -> None:
+    early: bool
+
+
+class Slots:
+    """The runs that may be made at the same time. A run whose turn it is goes before the others.
+
+    Early runs leave ``kept`` slots to the others until `open_all`: a search needs one slot at a time, and would wait
+    for the end of an early run otherwise.
+    """
+
+    def __init__(self, count: int, *, kept: int = 0) -> None:
         self._free = max(1, count)
-        self.waiting = 0
-        """Runs whose turn it is, and that wait for a slot."""
+        self._for_early = self._free - kept
+        """Slots that early runs may take now."""
+        self._kept = kept
+        self._waiting: set[_Turn] = set()
         self._changed = threading.Condition()
 
+    @property
+    def waiting(self) -> int:
+        """The number of runs whose turn it is, and that wait for a slot."""
+        return sum(not turn.early for turn in self._waiting)
+
     @contextmanager
-    def take(self, *, early: bool) -> Iterator[None]:
+    def take(self, turn: _Turn) -> Iterator[None]:
         with self._changed:
-            self.waiting += not early
-            self._changed.wait_for(lambda: self._free > 0 and not (early and self.waiting))
-            self.waiting -= not early
+            self._waiting.add(turn)
+            self._changed.wait_for(lambda: self._is_next(turn))
+            self._waiting.discard(turn)
+            taken = int(turn.early)  # a run that began early keeps its place among the early ones
             self._free -= 1
+            self._for_early -= taken
         try:
             yield
         finally:
             with self._changed:
                 self._free += 1
+                self._for_early += taken
                 self._changed.notify_all()
+
+    def _is_next(self, turn: _Turn) -> bool:
+        return self._free > 0 and not (turn.early and (self._for_early <= 0 or self.waiting))
+
+    def call(self, turn: _Turn) -> None:
+        """Note that it is the turn of a run that may be waiting."""
+        with self._changed:
+            turn.early = False
+            self._changed.notify_all()
+
+    def open_all(self) -> None:
+        """Let early runs take every slot."""
+        with self._changed:
+            self._for_early += self._kept
+            self._kept = 0
+            self._changed.notify_all()
 
 
 class RunsAhead:
@@ -54,7 +92,7 @@ class RunsAhead:
         self._execute = execute
         self._slots = slots
         self._executor = executor
-        self._made: dict[bytes, list[Future[RunResult]]] = {}
+        self._made: dict[bytes, list[tuple[Future[RunResult], _Turn]]] = {}
         self._guard = threading.Lock()
         self._withdrawn = False
 
@@ -63,9 +101,10 @@ class RunsAhead:
 
         The run is not made if ``wanted`` is false when its turn comes.
         """
-        future = self._executor.submit(self._make, request, early=True, wanted=wanted)
+        turn = _Turn(early=True)
+        future = self._executor.submit(self._make, request, turn, wanted)
         with self._guard:
-            self._made.setdefault(_make_key(request), []).append(future)
+            self._made.setdefault(_make_key(request), []).append((future, turn))
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make a run whose turn it is, or return the result of the same run that was made early."""
@@ -79,23 +118,30 @@ class RunsAhead:
         """
         return self._answer(request, early=True)
 
+    def finish_search(self) -> None:
+        """Let early runs use all processors: no search waits for one any more."""
+        self._slots.open_all()
+
     def _answer(self, request: RunRequest, *, early: bool) -> RunResult:
         with self._guard:
             made = self._made.get(_make_key(request))
-            future = made.pop(0) if made else None
-        if future is not None and not future.cancel():
+            future, turn = made.pop(0) if made else (None, None)
+        if future is not None and turn is not None and not future.cancel():
+            if not early:
+                self._slots.call(turn)
             return future.result()
-        return self._make(request, early=early)
+        return self._make(request, _Turn(early=early))
 
-    def _make(self, request: RunRequest, *, early: bool, wanted: Callable[[], bool] = lambda: True) -> RunResult:
-        with self._slots.take(early=early):
-            if early and (self._withdrawn or not wanted()):
+    def _make(self, request: RunRequest, turn: _Turn, wanted: Callable[[], bool] = lambda: True) -> RunResult:
+        with self._slots.take(turn):
+            if turn.early and (self._withdrawn or not wanted()):
                 raise Withdrawn("no caller waits for the run")
             return self._execute(request)
 
     def withdraw(self) -> None:
         """Make no further run early. Runs under way end by themselves."""
         self._withdrawn = True
+        self._slots.open_all()
 
 
 def _make_key(request: RunRequest) -> bytes:

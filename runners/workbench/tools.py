@@ -78,7 +78,7 @@ def make_tools(
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
-        means = make_means(execute, progress, plan)
+        means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
     return Tools(
@@ -92,6 +92,7 @@ def make_tools(
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
         tell=tell,
+        finish_search=(lambda: None) if ahead is None else ahead.finish_search,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
@@ -142,17 +143,22 @@ def make_means(
         progress.cell(cell, seen)
         return seen
 
-    def run_hook(version: str, testcase: Testcase) -> str:
+    def make_hook_request(version: str, testcase: Testcase) -> RunRequest:
         limits = double_time(plan.limits)
-        request = RunRequest(
+        return RunRequest(
             version=version, device=plan.device, testcase=testcase, limits=limits, varied=under, fresh=True, hook=True
         )
-        return execute(request).hook_file or ""
+
+    def run_hook(version: str, testcase: Testcase) -> str:
+        return execute(make_hook_request(version, testcase)).hook_file or ""
+
+    def expect_hook(version: str, testcase: Testcase) -> None:
+        expect(make_hook_request(version, testcase))
 
     def expect_run(version: str, variant: Variant, testcase: Testcase, device: str) -> None:
         expect(make_request(make_run_cell(version, variant, testcase, device), 1, fresh=True))
 
-    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run)
+    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run, expect_hook=expect_hook)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

@@ -42,6 +42,8 @@ from runners.workbench.tools import make_tools, open_executor
 
 DIAGNOSIS_THREADS = 2
 """The reruns of a diagnosis and its diagnosers, each one run at a time."""
+SEARCH_SLOTS = 1
+"""A search over releases mostly makes one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class Workbench(Machine):
             open_executor(plan.budget.workers) as executor,
             open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
-            ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
+            ahead = RunsAhead(runs, Slots(plan.budget.workers, kept=SEARCH_SLOTS), background)
             tools = make_tools(
                 plan,
                 ahead.execute,

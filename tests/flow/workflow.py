@@ -30,6 +30,16 @@ LEAK = "leaked-if-anybody-sees-this"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 
+def copy_project(target: Path) -> None:
+    """Copy the working tree without history, environments and caches."""
+    drop = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist", "build")
+    shutil.copytree(ROOT, target, ignore=drop, symlinks=True)
+
+
+def run_git(*words: str) -> str:
+    return subprocess.run(["git", *words], check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
 @dataclass
 class Job:
     """What a job left."""
@@ -52,6 +62,11 @@ class Play:
     inputs: Mapping[str, str] = field(default_factory=dict)
     run_id: int = 1
     jobs: dict[str, Job] = field(default_factory=dict)
+    released: Path | None = None
+    """A repository of ours with tags. The called workflow and the action come from the commit that the workflow pins.
+    None: from the working tree."""
+    pinned: str = ""
+    """The tag or commit that the workflow pins."""
     machine: Mapping[str, str] = field(default_factory=lambda: {"RUNNER_ENVIRONMENT": "github-hosted"})
     listed_jobs: list[dict[str, Any]] = field(default_factory=list)
     listed_artifacts: list[dict[str, Any]] = field(default_factory=list)
@@ -89,7 +104,8 @@ class Play:
 
     def _called(self, job: Mapping[str, Any]) -> None:
         """A called workflow of ours: its jobs, with the inputs given to it or their defaults."""
-        path = ROOT / ".github/workflows" / job["uses"].partition("@")[0].rpartition("/")[2]
+        called_file, _, self.pinned = job["uses"].partition("@")
+        path = self.checkout / ".github/workflows" / called_file.rpartition("/")[2]
         called = yaml.safe_load(path.read_text(encoding="utf-8"))
         known = called[True]["workflow_call"]["inputs"]  # YAML 1.1 reads `on` as true
         given = {**job.get("with", {}), **self.inputs}
@@ -188,9 +204,13 @@ class Play:
     def checkout(self) -> Path:
         """The project as a runner would have it: without the tests' own environment."""
         place = self.folder.parent / "checkout"
-        if not place.exists():
-            drop = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist", "build")
-            shutil.copytree(ROOT, place, ignore=drop, symlinks=True)
+        if place.exists():
+            return place
+        if self.released is None:
+            copy_project(place)
+        else:
+            run_git("clone", "--quiet", "--no-local", str(self.released), str(place))
+            run_git("-C", str(place), "checkout", "--quiet", "--detach", self.pinned)
         return place
 
     def _bash(

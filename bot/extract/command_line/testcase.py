@@ -12,7 +12,7 @@ from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
-from bot.extract.types import Missing, Repro
+from bot.extract.types import GENERATE_INPUT, Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
 
@@ -98,6 +98,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     claim = make_claim(parsed, code, devices.named)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
+    _complete_runs(workspace, claim.kind)
     return Repro(
         testcase=_make_testcase(toolchain, workspace),
         claim=claim,
@@ -108,8 +109,26 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     )
 
 
+_WITHOUT_VALUES = {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.SLOW, ClaimKind.MEMORY}
+"""Claims that mostly hold whatever the values of the inputs are."""
+
+
+def _complete_runs(work: Workspace, claim: ClaimKind) -> None:
+    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs."""
+    text = "\n".join(work.files.values())
+    if work.tools.no_inputs and work.tools.no_inputs in work.output:
+        return
+    for at, step in enumerate(work.steps):
+        flags = work.tools.generate_inputs(step[1:], text) if step[0] in work.tools.runners else ()
+        if claim is ClaimKind.WRONG_RESULT and flags != ():
+            work.add_missing_code(f"the inputs of {' '.join(step)}")
+        elif claim in _WITHOUT_VALUES and flags:
+            work.steps[at] = (*step, *flags)
+            work.add_repair(GENERATE_INPUT, " ".join(flags))
+
+
 def _ask_for_data(work: Workspace) -> None:
     """Report data that the text leaves out as missing, for a testcase whose computed values are in question."""
     if any(step[0] in work.tools.runners for step in work.steps):
         for name in dict.fromkeys(name for text in work.files.values() for name in work.tools.missing_data(text)):
-            work.missing.append(Missing(kind="code", name=f"the data of {name}"))
+            work.add_missing_code(f"the data of {name}")

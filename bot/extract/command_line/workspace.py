@@ -53,6 +53,9 @@ class Workspace:
         if entry not in self.missing:
             self.missing.append(entry)
 
+    def add_missing_code(self, name: str) -> None:
+        self.missing.append(Missing(kind="code", name=name[:200]))
+
 
 def rank_inputs(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the MLIR that may be an input, best first. Dumps and parts of files come last."""

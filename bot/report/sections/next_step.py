@@ -9,6 +9,7 @@ from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect
 from bot.report.sections.reasons import TO_DECIDE
+from bot.report.sections.run_again import find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL
 from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
@@ -112,13 +113,19 @@ def _name_commits(report: Report) -> str:
         return "look at the commits of the change above."
     commits = link_commits(found.commits) or "the changes"
     ends = f"from {quote_code(found.last_good)} (clean) to {quote_code(found.first_bad)}"
-    return _join(f"look for the cause in {commits} {ends}.", _name_suspect(found))
+    ranked = _name_suspect(found)
+    ranks = (
+        ""
+        if ranked or find_unranked_change(report) is None
+        else "; a command under *Reproduce it by hand* ranks them"
+    )
+    return _join(f"look for the cause in {commits} {ends}{ranks}.", ranked)
 
 
 def _name_suspect(found: Bisection) -> str:
     if not found.suspects or found.commits is None:
         return ""
-    return f"most related to the report by its words, which is no evidence: {link_suspect(found)}."
+    return f"most related to the report and its runs, which is no evidence: {link_suspect(found)}."
 
 
 def _advise_upgrade(report: Report) -> str:

@@ -8,13 +8,13 @@ from bot.extract.types import Repro
 from bot.report.matrix import WORDS, sort_versions
 from bot.report.quote import cut_end, quote_block
 from bot.verdict.behaviour import find_behaviour
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.catalogue import Release
 from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
-from runners.core.protocol import Answer, Observation, Variant
+from runners.core.protocol import Answer, Bisection, Observation, Variant
 from runners.toolchains import find_toolchain
 
-MAX_COMMAND, MAX_COMMANDS = 2_000, 4_000
+MAX_COMMAND, MAX_COMMANDS, MAX_RANKING = 2_000, 4_000, 500
 
 
 def render_commands(report: Report) -> str:
@@ -33,7 +33,26 @@ def render_commands(report: Report) -> str:
     )
     by_hand = by_hand or (f"Steps:\n\n{quote_block(cut_end(steps, MAX_COMMANDS), 'sh')}" if steps else "")
     own = f"All runs again, in a sandbox:\n\n{quote_block(cut_end(report.command, MAX_COMMAND), 'sh')}"
-    return "\n\n".join(filter(None, (by_hand, own)))
+    return "\n\n".join(filter(None, (by_hand, own, _render_ranking(report))))
+
+
+def _render_ranking(report: Report) -> str:
+    """Return the command that ranks the commits of the change; empty if they are ranked, or without a range."""
+    change = find_unranked_change(report)
+    if change is None or change.commits is None or report.plan is None:
+        return ""
+    start, end = change.commits.start, change.commits.end
+    toolchain = report.plan.testcase.toolchain
+    source = "-" if report.issue.source == "standard input" else report.issue.source
+    command = shlex.join(["reprobot", "suspects", source, "--toolchain", toolchain, "--from", start, "--to", end])
+    return f"The commits of the change, the most related first:\n\n{quote_block(cut_end(command, MAX_RANKING), 'sh')}"
+
+
+def find_unranked_change(report: Report) -> Bisection | None:
+    """Return the first change between two releases whose commits are known by their ends alone."""
+    if report.verdict.kind not in (VerdictKind.REGRESSION, VerdictKind.FIXED):
+        return None
+    return next((one for one in report.bisections if one.commits and not one.suspects and not one.deep), None)
 
 
 def list_shell_lines(report: Report) -> str:

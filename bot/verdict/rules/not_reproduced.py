@@ -18,8 +18,9 @@ from bot.verdict.rules.phrases import (
     name_releases,
     quote_span,
 )
-from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
+from bot.verdict.rules.untestable import describe_needs, describe_stand_ins, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
@@ -52,7 +53,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 (Ground.CANNOT_RUN,),
                 f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
                 f"{clean}",
-                (why,),
+                (why, name_build(evidence)),
                 used,
             )
         case Outcome.UNAVAILABLE:
@@ -161,7 +162,8 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
     clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
     same = all(seen.notation_only for seen in ported)
-    if plan.claim.kind is ClaimKind.UNKNOWN or not (refused and clean and same):
+    answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
+    if not (answered and refused and clean and same):
         return None
     good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
     where = name_releases(evidence, good, Variant.PORTED)
@@ -232,6 +234,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             f"No release here accepts the testcase as written ({count_tried(evidence)}).",
             (
                 f"{latest.version} says: {quote_span(latest.why)}",
+                name_build(evidence),
                 "to decide: the release that reads this text, or the text in today's syntax",
             ),
             evidence.find_indices(*list_versions(plan, failing)),

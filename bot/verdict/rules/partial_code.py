@@ -19,6 +19,9 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
         return withhold(verdict, why, "to decide: the whole program in one code block")
+    if evidence.generates_inputs and verdict.kind is VerdictKind.NOT_REPRODUCED:
+        why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
+        return withhold(verdict, why, "to decide: the inputs of the call")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return withhold(verdict, why, "to decide: the code that compiles or calls these functions")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from packaging.version import InvalidVersion, Version
+
 from bot.verdict.behaviour import COMPILES
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
-from runners.core.protocol import Answer, NotRun, Outcome, Variant
+from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
+from runners.toolchains.earlier import find_earlier_build, find_last_day
 
 
 def describe_needs(evidence: Evidence) -> str:
@@ -31,6 +34,39 @@ def describe_needs(evidence: Evidence) -> str:
         return f"Running the testcase needs {needs}, which this machine does not have ({count_tried(evidence)})."
     where = name_all(evidence, list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
+
+
+def name_build(evidence: Evidence) -> str:
+    """Return the existing build that could run a testcase of an earlier API or notation; empty if none is known.
+
+    The build has every name that the runs miss, and is not younger than the report.
+    """
+    toolchain, day = evidence.plan.testcase.toolchain, evidence.plan.day
+    findings = (finding for seen in evidence.list_originals() for finding in seen.findings)
+    moved = {str(f.evidence.get("name")) for f in findings if f.kind is FindingKind.API_MOVED}
+    gone = {
+        Version(entry.gone_in): entry.old
+        for entry in find_toolchain(toolchain).DRIFT
+        if entry.old in moved and entry.gone_in is not None and not entry.listed
+    }
+    if gone:
+        first = min(gone)
+        build = find_earlier_build(toolchain, day, before=str(first)) if _predates_all(evidence, first) else None
+        return (
+            f"{build.tag} of {build.day} has {quote_span(gone[first], 60)}, and is not offered here" if build else ""
+        )
+    build = find_earlier_build(toolchain, day) if day is not None and day <= find_last_day(toolchain) else None
+    if build is None:
+        return ""
+    return f"{build.tag} of {build.day} is the nearest known build before the report, and is not offered here"
+
+
+def _predates_all(evidence: Evidence, gone_in: Version) -> bool:
+    """True if a name was gone before the oldest build of the plan."""
+    try:
+        return gone_in <= Version(evidence.plan.order[0])
+    except InvalidVersion:
+        return False
 
 
 def _describe_forbidden(evidence: Evidence) -> str:

@@ -40,6 +40,9 @@ class Means:
     expect: Callable[[str, Variant, Testcase, str], None] = lambda _version, _variant, _testcase, _device: None
     """Take note of a run that will be asked for: it may begin now."""
 
+    expect_hook: Callable[[str, Testcase], None] = lambda _version, _testcase: None
+    """Take note of a run of `run_hook` that will be asked for."""
+
     def run_control(self, failure: Failure, changed: Testcase) -> Observation:
         """Run a changed testcase on the release and the device of a failure."""
         return self.run(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)

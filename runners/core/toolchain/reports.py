@@ -203,6 +203,11 @@ class CommandLineTools:
     """Device, module and function → the most ordinary run of a function without arguments."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
     """MLIR → its public functions: the name, and whether the function takes arguments."""
+    generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()
+    """A run call and its MLIR → the flags that pass generated inputs, if the call passes none and needs some; None if
+    the inputs cannot be generated."""
+    no_inputs: str = ""
+    """The runner's message about missing inputs. A report that quotes this message is about the call as it is."""
     missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
     """MLIR → its constants, as written, whose data the text does not give."""
     combined: CombinedProgram | None = None

@@ -100,6 +100,8 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
+    imports_register: bool = True
+    """True if an import may do more than bind a name. Otherwise an unused import of an absent module is left out."""
     implied: tuple[ImpliedArgument, ...] = ()
     """Arguments to add, if one variable of the testcase has them."""
     spell: Callable[[str, str], str] | None = None
@@ -108,6 +110,9 @@ class Idioms:
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
     find_embedded: Callable[[str], Embedded | None] | None = None
     """Text of a string literal → its language if the text is a program, which is then ported too."""
+    flags_program: str = ""
+    """The program whose flags Python programs list as strings. A list that begins with a program's name is a call of
+    that program."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
     port_pipeline: Callable[[str], str] | None = None

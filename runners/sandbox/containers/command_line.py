@@ -13,6 +13,7 @@ from runners.core.toolchain.facts import NVIDIA
 from runners.sandbox import owner
 from runners.sandbox.containers.podman_store import build_client_environment
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec
+from runners.sandbox.limits.hard_limits import cap_limit
 from runners.sandbox.limits.users import NOBODY
 
 SENTRY_PROCESSES = 96
@@ -62,12 +63,7 @@ def render_mount(mount: Mount) -> str:
 
 
 def _render_ulimit(name: str, kind: int, wanted: int) -> str:
-    """Return the option for ``wanted``, capped at our own hard limit.
-
-    Raising a hard limit needs a capability that not every root has.
-    """
-    hard = resource.getrlimit(kind)[1]
-    value = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    value = cap_limit(kind, wanted)
     return f"--ulimit={name}={value}:{value}"
 
 

@@ -90,7 +90,9 @@ def find_idioms(version: str) -> Idioms:
         find_embedded=lambda text: Embedded(language="mlir") if _MLIR.search(text) else None,
         port_mlir=lambda text: port_notations(text, version),
         port_string=_port_string,
+        flags_program="iree-compile",
         rename_program=_rename_program,
+        imports_register=False,
         implied=_IMPLIED,
         port_pipeline=_anchor_pipeline,
     )

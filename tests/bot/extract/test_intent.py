@@ -71,6 +71,28 @@ def test_the_intent_of_a_text(intent: Intent, title: str, body: str, labels: tup
     assert _read(title, body, *labels) is intent
 
 
+MISSING = """```
+Traceback (most recent call last):
+  File "a.py", line 2, in <module>
+    {code}
+AttributeError: module 'tvm' has no attribute '{name}'
+```
+
+```python
+import tvm
+{code}
+```"""
+
+
+@pytest.mark.parametrize(
+    ("name", "intent"), [("placeholder", Intent.MOVED), ("lower", Intent.MOVED), ("no_such_name", Intent.FAILURE)]
+)
+def test_a_missing_name_that_was_moved_on_purpose_is_no_failure(name: str, intent: Intent) -> None:
+    """A name that nothing moved may be missing by mistake."""
+    title = f"[Bug] AttributeError: module 'tvm' has no attribute '{name}'"
+    assert _read(title, MISSING.format(name=name, code=f"tvm.{name}((3,))")) is intent
+
+
 def test_all_failure_reports_of_the_corpus_are_failure_reports() -> None:
     """A failure report that is taken for something else is never answered."""
     for case in cases():

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bot.extract import extract
@@ -215,6 +216,9 @@ def test_the_comment_lists_suspects_under_the_change() -> None:
         direction="introduced", last_good="0.25.0", first_bad="0.26.0", commits=commits, suspects=shown
     )
     text = render_comment(replace(report, bisections=(changed,)))
+    assert "reprobot suspects" not in text
+    unranked = msgspec.structs.replace(changed, suspects=())
+    assert "--from v0.25.0 --to v0.26.0" in render_comment(replace(report, bisections=(unranked,)))
     assert text.index("from `0.25.0` (clean) to `0.26.0`") < text.index("`Fold reductions`")
     assert "One of 186 commits in" in text.partition("<summary>Changes of behaviour and related commits")[2]
     assert not any(word in text.casefold() for word in ACCUSING)

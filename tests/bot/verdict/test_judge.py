@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 import msgspec
 import pytest
@@ -344,6 +345,64 @@ def test_a_wrong_value_that_no_pass_causes_gives_no_verdict() -> None:
     assert "only the report says" in " ".join(doubted.reasons)
     for plan, finding in ((PLAN, none), (wrong, llvm)):
         assert judge(evidence(seen[0], seen[1], plan=plan, findings=(finding,))).kind is VerdictKind.CONFIRMED
+
+
+def vote(says: str) -> Finding:
+    return Finding(
+        kind=FindingKind.REFERENCE, summary="s", evidence={"name": "NumPy", "vote": says, "version": "1.3"}
+    )
+
+
+def test_a_reference_that_differs_confirms_a_wrong_value() -> None:
+    """No pass causes the value, and NumPy computes another one. An error has no value, so a vote changes nothing."""
+    none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    twice = observe("1.3", M, attempt=2)
+    verdict = judge(evidence((M, M, M, M), twice, plan=wrong, findings=(none, vote("differs"))))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert [(one.wrong, one.version) for one in verdict.votes] == [(True, "1.3")]
+    assert "NumPy" in " ".join(verdict.reasons)
+    told = judge(evidence((M, M, M, M), twice, findings=(vote("agrees"),)))
+    assert (told.kind, told.votes) == (VerdictKind.CONFIRMED, ())
+
+
+@pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
+def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...]) -> None:
+    """NumPy computes what the failing build returns, whatever the other releases and passes say."""
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    guilty = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "FuseOps", "version": "1.3"})
+    clear = judge(evidence(outcomes, plan=wrong, findings=(guilty,)))
+    doubted = judge(evidence(outcomes, plan=wrong, findings=(guilty, vote("agrees"))))
+    assert (doubted.kind, doubted.leaning) == (VerdictKind.INCONCLUSIVE, clear.kind)
+    assert clear.kind is not VerdictKind.INCONCLUSIVE
+    assert {one.wrong for one in doubted.votes} == {True, False}
+
+
+def test_a_crash_that_became_a_diagnostic_is_fixed() -> None:
+    """As posted, or ported where the newest release lacks the API. An internal error is no diagnostic."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.CRASH))
+    said = Signature(type="DiagnosticError", message="expected a tuple")
+    again = observe("1.2", M, attempt=2)
+    posted = judge(evidence((P, M, M, None), again, refused("1.3", said), plan=plan))
+    ported = observe("1.3", S, variant=Variant.PORTED, signature=said)
+    assert posted.kind is judge(evidence((P, M, M, I), again, ported, plan=plan)).kind is VerdictKind.FIXED
+    assert "rejects the program with a diagnostic instead: `" in posted.headline
+    internal = msgspec.structs.replace(said, type="InternalError")
+    assert judge(evidence((P, M, M, None), refused("1.3", internal), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    wrong = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    assert judge(evidence((P, M, M, None), refused("1.3", said), plan=wrong)).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_what_only_forks_run_cleanly_is_not_testable() -> None:
+    """No release has the API of the testcase, and a port that runs cleanly is an answer of a release."""
+    forked = observe("1.0", P, fork="a fork at 123")
+    moved = (None, I, I, I)
+    verdict = judge(evidence(moved, forked))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "It runs cleanly on 1.0" in verdict.headline
+    assert judge(evidence(moved, observe("1.0", P))).kind is VerdictKind.INCONCLUSIVE
+    ported = observe("1.3", P, variant=Variant.PORTED)
+    assert judge(evidence(moved, forked, ported)).kind is not VerdictKind.UNTESTABLE
 
 
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
@@ -777,6 +836,21 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     assert any("leaves out" in reason for reason in partial.reasons)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((M, M, P, P), VerdictKind.FIXED),
+    ],
+)
+def test_clean_runs_with_generated_inputs_decide_nothing_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """The failure may need other inputs, unless an older release fails with these."""
+    assert judge(replace(evidence(outcomes), generates_inputs=True)).kind is kind
+
+
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
@@ -812,6 +886,26 @@ def test_words_of_a_run_are_quoted_in_the_verdict() -> None:
         "it ends with `A maintainer must merge this`"
         in judge(evidence((S, S, S, S), observe("1.3", S, signature=odd))).headline
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "order", "told"),
+    [
+        (date(2023, 8, 20), ("0.25.0", "0.27.0"), "v0.13.0"),
+        (date(2026, 8, 20), ("0.25.0", "0.27.0"), "v0.19.0"),
+        (date(2023, 8, 20), ("0.16.dev0", "0.27.0"), ""),
+        (date(2019, 8, 20), ("0.25.0", "0.27.0"), ""),
+    ],
+)
+def test_a_build_that_could_run_the_testcase_is_named(day: date, order: tuple[str, ...], told: str) -> None:
+    """It has the name that is gone, and is not younger than the report. An offered build is not named."""
+    moved = Finding(kind=FindingKind.API_MOVED, summary="gone", evidence={"name": "tvm.relay", "successor": None})
+    runs = tuple(observe(version, I, findings=(moved,)) for version in order)
+    plan = msgspec.structs.replace(PLAN, order=order, first=order, day=day)
+    verdict = judge(Evidence(plan=plan, observations=runs, findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    named = [reason for reason in verdict.reasons if "is not offered here" in reason]
+    assert [reason.split()[0] for reason in named] == ([told] if told else [])
 
 
 def test_a_limit_of_the_operator_is_the_headline() -> None:

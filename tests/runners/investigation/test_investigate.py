@@ -134,6 +134,25 @@ def test_the_answer_is_told_before_the_diagnosis() -> None:
     assert events == []
 
 
+def test_runs_on_stand_ins_begin_together() -> None:
+    """Every announced run is made, under the announced conditions."""
+    announced: list[tuple[Cell, int]] = []
+    made: list[tuple[Cell, int]] = []
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        made.append((cell, attempt))
+        return Outcome.MATCH
+
+    run(
+        make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT)), truth,
+        stand_ins=("cpu", "vulkan"), retarget=lambda testcase, device: testcase,
+        expect=lambda cell, attempt: announced.append((cell, attempt)),
+    )  # fmt: skip
+    moved = [(cell, attempt) for cell, attempt in announced if cell.variant is Variant.RETARGETED]
+    assert {cell.device for cell, _ in moved} == {"cpu", "vulkan"}
+    assert all(one in made for one in moved)
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
@@ -232,7 +251,7 @@ def test_generated_data_stands_for_missing_data_unless_values_matter(kind: Claim
         make_plan(claim=Claim(kind=kind)),
         truth,
         port=lambda testcase, version: (
-            (testcase, ("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
+            Port(testcase=testcase, changes=("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
         ),
         supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)),
     )

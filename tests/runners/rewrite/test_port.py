@@ -6,6 +6,7 @@ import ast
 import textwrap
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -174,7 +175,7 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
     "code",
     [
         "from tvm import nd, relay\nrelay.var('x')\n",
-        "import tvm.relay.testing\nimport tvm.tir\n",
+        "import tvm.relay.testing\nimport tvm.tir\ntvm.relay.testing.run()\n",
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
         "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
@@ -380,6 +381,46 @@ def test_a_flag_belongs_to_its_program() -> None:
     assert done is not None
     assert done.testcase.steps == (("iree-run-module", "--device=vulkan", "--module=a.vmfb"),)
     assert port_testcase(command("iree-opt", "--driver=vulkan"), "3.13.0", iree) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "ported"),
+    [
+        (
+            "3.12.0",
+            'ireec.compile_str(text, extra_args=["--iree-hip-target=gfx942", "--iree-opt-level=O2"])',
+            "ireec.compile_str(text, extra_args=['--iree-rocm-target=gfx942', \"--iree-opt-level=O2\"])",
+        ),
+        (
+            "3.12.0",
+            'flags = ["--iree-llvm-target-cpu=host", "--iree-mlir-to-vm-bytecode-module"]',
+            "flags = ['--iree-llvmcpu-target-cpu=host']",
+        ),
+        (
+            "3.12.0",
+            'flags += ("--iree-mlir-to-vm-bytecode-module", other, "--iree-hip-target=gfx942",)',
+            "flags += (other, '--iree-rocm-target=gfx942',)",
+        ),
+        (
+            "3.12.0",
+            'subprocess.run(["iree-run-module", "--driver=dylib", "--iree-hip-target=gfx942"])',
+            'subprocess.run(["iree-run-module", \'--device=local-task\', "--iree-hip-target=gfx942"])',
+        ),
+    ],
+)
+def test_flags_in_python_are_ported_as_on_a_command_line(version: str, written: str, ported: str) -> None:
+    """Strings of lists. Without a program's name, they are flags of the compiler."""
+    head = "import subprocess\nimport iree.compiler as ireec\n"
+    testcase = msgspec.structs.replace(python(head + written + "\n"), toolchain="iree")
+    done = port_testcase(testcase, version, iree)
+    assert done is not None
+    assert list(done.testcase.files.values()) == [head + ported + "\n"]
+
+
+def test_a_flag_in_python_without_a_successor_prevents_the_port() -> None:
+    """As on a command line."""
+    testcase = python('import iree.compiler as c\nc.compile_str("", extra_args=["--iree-opt-level=O2"])\n')
+    assert port_testcase(msgspec.structs.replace(testcase, toolchain="iree"), "3.0.0", iree) is None
 
 
 def test_passes_in_a_pipeline_are_renamed() -> None:

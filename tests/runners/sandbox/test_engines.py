@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -233,6 +234,16 @@ def test_without_a_control_group_each_process_is_limited() -> None:
     inner = bubblewrap_command.build_inner_argv(SPEC, user=65534, root=False, grouped=False)
     assert {"--data=1000", "--nproc=7"} <= set(inner)
     assert "--data=1000" not in bubblewrap_command.build_inner_argv(SPEC, user=65534, root=False, grouped=True)
+
+
+def test_a_limit_above_our_own_is_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root of a container cannot raise a limit, and the sandbox would fail."""
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (500, 500))
+    inner = bubblewrap_command.build_inner_argv(SPEC, user=65534, root=True, grouped=True)
+    assert {"--nofile=500", "--nproc=500"} <= set(inner)
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    inner = bubblewrap_command.build_inner_argv(SPEC, user=65534, root=True, grouped=True)
+    assert f"--nproc={bubblewrap_command.MAX_PROCESSES_OF_NOBODY}" in inner
 
 
 def test_without_libseccomp_the_missing_filter_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:

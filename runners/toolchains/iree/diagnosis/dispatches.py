@@ -10,7 +10,7 @@ import msgspec
 
 from runners.core.failure.tensor_difference import Tensor, find_differing_values, read_tensors
 from runners.core.findings import LEVEL, REFUTED_BY
-from runners.core.protocol import Finding, FindingKind, Observation
+from runners.core.protocol import Finding, FindingKind, Observation, Testcase
 from runners.core.toolchain.diagnosis import ComparedRun, Means
 from runners.core.toolchain.guest import make_launch_step
 from runners.toolchains.iree.diagnosis.dispatch_matching import Divergence, find_divergence
@@ -22,6 +22,8 @@ _PROGRAM = "iree.trace"
 
 def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tuple[Finding, ...]:
     """Trace both runs. Return at most one finding: the first dispatch that differs."""
+    for side in (bad, good):
+        means.expect_hook(side.seen.version, _trace_dispatches(side.testcase))
     traces = [trace_run(side, means) for side in (bad, good)]
     if traces[0] is None or traces[1] is None:
         return ()
@@ -33,11 +35,14 @@ def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tup
 
 def trace_run(run: ComparedRun, means: Means) -> Trace | None:
     """Rerun the testcase with its dispatches traced; None if there is no trace, or the results changed with it."""
-    asked = msgspec.json.encode({"steps": run.testcase.steps, "seconds": TRACE_S}).decode()
-    hooked = msgspec.structs.replace(run.testcase, steps=(make_launch_step(_PROGRAM, asked),))
-    trace = read_trace(means.run_hook(run.seen.version, hooked))
+    trace = read_trace(means.run_hook(run.seen.version, _trace_dispatches(run.testcase)))
     untraced = read_tensors(run.seen.excerpt)
     return trace if trace is not None and _are_equal(trace.results, untraced) else None
+
+
+def _trace_dispatches(testcase: Testcase) -> Testcase:
+    asked = msgspec.json.encode({"steps": testcase.steps, "seconds": TRACE_S}).decode()
+    return msgspec.structs.replace(testcase, steps=(make_launch_step(_PROGRAM, asked),))
 
 
 def _are_equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bool:

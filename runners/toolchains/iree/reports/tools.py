@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
 from runners.toolchains.iree.constant_data import list_missing_data
+from runners.toolchains.iree.reports.inputs import generate_inputs
 from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
@@ -147,6 +148,8 @@ TOOLS = CommandLineTools(
     informs=re.compile(r"--?(?:iree-(?:\w+-)*list-[\w-]+|list-passes|show-dialects|help[\w-]*)$"),
     run_module=_run_module,
     entry_points=_list_entry_points,
+    generate_inputs=generate_inputs,
+    no_inputs="input list and function mismatch",
     missing_data=list_missing_data,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
     reproducers=REPRODUCERS,

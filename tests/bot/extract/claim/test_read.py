@@ -423,6 +423,42 @@ def test_code_without_a_fence_is_no_description_of_the_failure() -> None:
     assert "row_major_index" not in told
 
 
+OUTPUT = """
+    ### Actual behavior
+
+    {said}
+
+    ### Steps to reproduce
+
+    ```python
+    import tvm
+    x = tvm.run()
+    print(x.low, x.high){comment}
+    ```
+    {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "comment", "more", "actual", "expected"),
+    [
+        ("The numbers are wrong.", "  # gives 7 3", "", "7 3", ""),
+        ("The numbers are wrong.", "  # expected 3 7", "", "", "3 7"),
+        ("The numbers are wrong.", "  # 7 3", "\n    Expected 3 7 here.", "7 3", "3 7"),
+        ("The numbers are wrong.", "  # 3 7", "\n    Expected 3 7 here.", "", "3 7"),
+        ("The numbers are wrong.", "  # the bounds of 3 ranges", "", "", ""),
+        ("The numbers are wrong. What comes out: `low 7 high 3`", "", "", "low 7 high 3", ""),
+        ("Wrong numbers.\n\n    `low 7 high 3`", "", "", "low 7 high 3", ""),
+        ("Wrong: it prints `[7.]` and `[3.]`", "", "", "[7.]\n[3.]", ""),
+    ],
+)
+def test_output_is_read_from_comments_rows_and_spans(
+    said: str, comment: str, more: str, actual: str, expected: str
+) -> None:
+    claim = extract_claim(OUTPUT.format(said=said, comment=comment, more=more), "[Bug] tvm: wrong result")
+    assert (claim.actual, claim.expected) == (actual, expected)
+
+
 @pytest.mark.parametrize(
     ("title", "kind"),
     [

@@ -25,6 +25,8 @@ from bot.extract.claim.value_sentences import ValuePair, find_same_form, find_va
         ("It prints 3, not 4.", "3", "4"),
         ("numpy: 2.5\ntvm result: nan", "nan", "2.5"),
         ("Instead of 4 it returns 5.", "5", "4"),
+        ("The result is 4xf32=8 -NAN 9 2 where 4xf32=8 1 9 2 is right.", "4xf32=8 -NAN 9 2", "4xf32=8 1 9 2"),
+        ("It prints 7 3 instead of 3 7.", "7 3", "3 7"),
     ],
 )
 def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expected: str) -> None:
@@ -43,6 +45,7 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
         "The maximum absolute difference is 0.5 and the tolerance is 0.001.",
         "It prints 3.",
         "Expected 4.",
+        "Expected 3 7 here.",
         "It prints 4, as expected: 4.",
         "",
     ],

@@ -410,3 +410,31 @@ def test_a_wrong_result_of_mlir_alone_is_compiled_and_run() -> None:
 def test_a_wrong_result_of_a_function_with_arguments_is_not_run() -> None:
     """Nobody knows the arguments."""
     extract_no_repro(MLIR + WRONG, "iree computes a wrong result")
+
+
+RUN = """```
+    iree-compile --iree-hal-target-backends=vmvx t.mlir -o t.vmfb
+    iree-run-module --module=t.vmfb
+    ```"""
+
+
+@pytest.mark.parametrize("words", ["It crashes with a segmentation fault.", "It hangs."])
+def test_a_run_without_inputs_gets_generated_ones(words: str) -> None:
+    """The report gives the types of the arguments. The repair names the values."""
+    found = extract_repro(f"{MLIR}\n    {RUN}\n\n    {words}\n", "iree-run-module fails")
+    assert found.testcase.steps[1] == ("iree-run-module", "--module=t.vmfb", "--input=4xf32=0.5")
+    assert found.generates_inputs
+
+
+def test_a_report_about_values_is_asked_for_its_inputs() -> None:
+    """Other inputs have other results."""
+    text = f"{MLIR}\n    {RUN}\n\n    The result is wrong: it prints 4xf32=1 1 1 1, expected 4xf32=2 2 2 2.\n"
+    found = extract_repro(text, "wrong result")
+    assert list_missing(found) == [("code", "the inputs of iree-run-module --module=t.vmfb")]
+
+
+def test_a_report_about_missing_inputs_is_run_as_it_is() -> None:
+    """The message of the runner is the reported failure."""
+    said = "```\n    INVALID_ARGUMENT; input list and function mismatch; expected 1 arguments but passed 0\n    ```"
+    found = extract_repro(f"{MLIR}\n    {RUN}\n\n    It says:\n\n    {said}\n", "iree-run-module fails")
+    assert found.testcase.steps[1] == ("iree-run-module", "--module=t.vmfb")

@@ -1,0 +1,94 @@
+"""NumPy's equivalents compute what the compiler computes, on the oldest and the newest release."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners.guest.tvm.sweep import LAUNCHER, PROGRAMS, ROOT, environment, variables
+
+pytestmark = pytest.mark.compilers
+
+RELEASES = ("0.25.0", "0.27.0")
+PROGRAM = """\
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor((), "float32"):
+        with R.dataflow():
+            lv = R.{operator}
+            gv = R.sum(lv)
+            R.output(gv)
+        return gv
+
+vm = relax.VirtualMachine(tvm.compile({module}, "llvm"), tvm.cpu())
+print(vm["main"](tvm.runtime.tensor({x})))
+"""
+
+
+def run(version: str, *arguments: str, **more: str) -> str:
+    python = str(environment(version).interpreter.executable)
+    done = subprocess.run(
+        [python, *arguments], env={**variables(version), **more}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@cache
+def compare_operators(version: str) -> dict[str, dict[str, Any]]:
+    return dict(json.loads(run(version, str(PROGRAMS / "reference" / "operators.repro"), str(ROOT)).splitlines()[-1]))
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_every_operator_agrees_with_the_compiler(version: str) -> None:
+    """One changed element of the result is a difference."""
+    found = compare_operators(version)
+    assert len(found["votes"]) > 150
+    assert {name: vote for name, vote in found["votes"].items() if vote != "agrees"} == {}
+    assert {name: vote for name, vote in found["changed"].items() if vote != "differs"} == {}
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_an_undefined_or_ambiguous_operation_has_no_value(version: str) -> None:
+    refused = compare_operators(version)["refused"]
+    assert refused
+    assert all(refused.values()), refused
+
+
+def vote(tmp_path: Path, program: str) -> list[str]:
+    """Return the votes on a program, run on the newest release as the host runs it."""
+    (tmp_path / "r.py").write_text(program)
+    path = tmp_path / "findings"
+    run(RELEASES[-1], str(LAUNCHER), "tvm.reference.vote", str(tmp_path / "r.py"), REPROBOT_FINDINGS=str(path))
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [line["evidence"]["vote"] for line in lines if line["kind"] == "reference"]
+
+
+def test_the_module_before_the_testcases_own_passes_is_evaluated(tmp_path: Path) -> None:
+    """A pass that keeps the meaning agrees. A pass that loses an operator makes the values differ."""
+    x = 'np.ones((3, 2), "float32")'
+    right = PROGRAM.format(operator="exp(x)", module="relax.transform.LegalizeOps()(Module)", x=x)
+    other = PROGRAM.format(operator="exp(x)", module="lose(Module)", x=x).partition("vm = ")
+    lost = other[0].partition("@I.ir_module")[2].replace("Module", "Lost").replace("R.exp(x)", "R.negative(x)")
+    lose = (
+        f"@I.ir_module{lost}\n@tvm.transform.module_pass(opt_level=0)\ndef lose(module, context):\n    return Lost\n"
+    )
+    assert vote(tmp_path, right) == ["agrees"]
+    assert vote(tmp_path, f"{other[0]}{lose}\nvm = {other[2]}") == ["differs"]
+
+
+def test_what_cannot_be_evaluated_has_no_vote(tmp_path: Path) -> None:
+    """An operator without an equivalent, and ties that libraries round in different ways."""
+    x = 'np.full((3, 2), 0.5, "float32")'
+    assert vote(tmp_path, PROGRAM.format(operator="round(x)", module="Module", x=x)) == []
+    assert vote(tmp_path, PROGRAM.format(operator="median(x)", module="Module", x=x)) == []
