@@ -27,7 +27,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -244,8 +244,9 @@ def count_recorded(cluster: Cluster) -> int:
     path = cluster.cache / "runs.sqlite"
     if not path.is_file():
         return 0
-    with closing(sqlite3.connect(path)) as sql:
+    with closing(sqlite3.connect(path)) as sql, suppress(sqlite3.OperationalError):  # no table yet
         return int(sql.execute("SELECT count(*) FROM runs").fetchone()[0])
+    return 0
 
 
 def _find_leftovers(cluster: Cluster) -> list[str]:
