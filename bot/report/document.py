@@ -165,6 +165,7 @@ def _dump_repro(repro: Repro) -> Json:
         "spans": [_dump_span(span) for span in repro.spans],
         "repairs": [{"kind": repair.kind, "detail": repair.detail} for repair in repro.repairs],
         "requirements": list(testcase.requirements),
+        "variables": testcase.list_variables(),
         "device": repro.device,
     }
 

@@ -101,6 +101,10 @@ def test_a_missing_name_outside_the_testcase_is_a_fault_of_the_compiler() -> Non
             ("iree-compile", "--iree-input-type=old-dialect"),
             "error: unknown custom value for --iree-input-type='old-dialect' (available: 'stablehlo' 'onnx')",
         ),
+        (
+            ("iree-opt", "--pass-pipeline=builtin.module(old-pass)"),
+            "PassPipeline Parser:1:1: error: 'old-pass' does not refer to a registered pass or pass pipeline",
+        ),
     ],
 )
 def test_flags_of_other_releases(step: tuple[str, ...], failure: str) -> None:
