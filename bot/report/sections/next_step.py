@@ -150,7 +150,7 @@ def _name_fix(found: Bisection, forks: Mapping[str, str]) -> str:
     commits = link_commits(found.commits)
     if found.last_bad is None or found.deep or not commits:
         return ""
-    return f"the fix is in {commits} after {name_build(found.last_bad, forks)}."
+    return _join(f"the fix is in {commits} after {name_build(found.last_bad, forks)}.", _name_suspect(found))
 
 
 def _advise_newer_than_fork(report: Report, fork: str, forks: Mapping[str, str]) -> str:
