@@ -123,7 +123,9 @@ class _Series:
     def collect_results(self, setup: Setup, times: int) -> list[str]:
         """At least so many results under a setup, as far as they can be had. Earlier runs count."""
         missing = times - len(self.list_results(setup))
-        self._announce([setup] * missing)
+        # Forks follow each other: forks of one process share its layout of addresses, and forks of two do not.
+        for _ in range(missing if setup.fresh and missing > 1 else 0):
+            self.expect(setup)
         for _ in range(missing):
             if not self.add_result(setup):
                 break
@@ -134,19 +136,12 @@ class _Series:
 
         The first result of a setup that differs from its others ends the question.
         """
-        if times == 1:
-            self._announce([setup for setup in setups if not self.list_results(setup)])
         for setup in setups:
             while len(self.list_results(setup)) < times and not any(map(self.is_unsteady, setups)):
                 if not self.add_result(setup):
                     return None
         found = [self.list_results(setup) for setup in setups]
         return [results[0] for results in found] if all(_all_agree(results, times) for results in found) else None
-
-    def _announce(self, setups: Sequence[Setup]) -> None:
-        """Announce runs that will be asked for, whatever their results are. A single run begins at once anyway."""
-        for setup in setups if len(setups) > 1 else ():
-            self.expect(setup)
 
 
 def check_nondeterminism(

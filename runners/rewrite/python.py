@@ -65,6 +65,8 @@ class _Rewriter(ScopedTransformer):
 
     def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
         """True if nothing uses what an import binds, apart from what another import binds too."""
+        if self.idioms.imports_register:
+            return False
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = dotted_name(alias.asname.name if alias.asname else alias.name)
         if scope is None or not bound or len(node.names) > 1:

@@ -78,7 +78,7 @@ def _add_value_pair(document: Document, actual: list[str], expected: list[str]) 
     """Fill the side that is empty from a sentence that names both values, if the other side agrees with it."""
     pairs = (find_value_pair(prose.text) for prose in document.prose if not prose.heading)
     pair = next((found for found in pairs if found is not None), None)
-    if pair is None or any(pair.printed not in text for text in actual[:1]):
+    if pair is None or pair.expected in actual or any(pair.printed not in text for text in actual[:1]):
         return
     if any(pair.expected not in text for text in expected[:1]):
         return

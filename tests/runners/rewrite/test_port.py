@@ -175,7 +175,7 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
     "code",
     [
         "from tvm import nd, relay\nrelay.var('x')\n",
-        "import tvm.relay.testing\nimport tvm.tir\n",
+        "import tvm.relay.testing\nimport tvm.tir\ntvm.relay.testing.run()\n",
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
         "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
