@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import assert_never
 
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
-from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect
+from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
 from bot.report.sections.reasons import TO_DECIDE
 from bot.report.sections.run_again import find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
@@ -134,15 +135,37 @@ def _advise_upgrade(report: Report) -> str:
         return (
             f"upgrade to {_name_newest(report)}{_link_notes(report, report.plan.order[-1] if report.plan else '')}."
         )
+    forks = map_forks(report.observations)
+    if found.first_good in forks:
+        return _join(_advise_newer_than_fork(report, found.first_good, forks), _name_fix(found, forks))
     notes = _link_notes(report, found.first_good)
     if unclean := _name_later_failure(report, found.first_good):
         upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
     else:
         upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}."
-    if found.last_bad is None or found.deep:
-        return upgrade
+    return _join(upgrade, _name_fix(found, forks))
+
+
+def _name_fix(found: Bisection, forks: Mapping[str, str]) -> str:
     commits = link_commits(found.commits)
-    return _join(upgrade, f"the fix is in {commits} after {quote_code(found.last_bad)}." if commits else "")
+    if found.last_bad is None or found.deep or not commits:
+        return ""
+    return _join(f"the fix is in {commits} after {name_build(found.last_bad, forks)}.", _name_suspect(found))
+
+
+def _advise_newer_than_fork(report: Report, fork: str, forks: Mapping[str, str]) -> str:
+    """Return the oldest release after the fork that runs cleanly, ported too; a fork cannot be installed instead."""
+    order = report.plan.order if report.plan is not None else ()
+    clean = {
+        seen.version
+        for seen in report.observations
+        if seen.answer is Answer.GOOD and seen.variant in (Variant.ORIGINAL, Variant.PORTED)
+    }
+    later = order[order.index(fork) + 1 :] if fork in order else ()
+    release = next((version for version in later if version in clean and version not in forks), None)
+    if release is None:
+        return f"upgrade to a release newer than {name_build(fork, forks)}."
+    return f"upgrade to {quote_code(release)} or later{_link_notes(report, release)}."
 
 
 def _name_later_failure(report: Report, first_good: str) -> str:

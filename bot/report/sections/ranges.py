@@ -61,12 +61,17 @@ def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
     return "\n\n".join(filter(None, (describe_change(bisection, forks), suspects)))
 
 
+def name_build(version: str, forks: Mapping[str, str]) -> str:
+    """Return the version, and the commit of the fork for a build that is not a release."""
+    fork = forks.get(version, "").partition(",")[0]
+    return f"{quote_code(version)} (fork {quote_code(fork)})" if fork else quote_code(version)
+
+
 def describe_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
     """Return ``Last good A → first bad B`` with the commits between, or the one end that is known."""
 
     def named(version: str) -> str:
-        fork = forks.get(version, "").partition(",")[0]
-        return f"{quote_code(version)} (fork {quote_code(fork)})" if fork else quote_code(version)
+        return name_build(version, forks)
 
     match bisection:
         case Bisection(direction="introduced", last_good=str(good), first_bad=str(bad)):

@@ -379,6 +379,24 @@ def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."
 
 
+@pytest.mark.parametrize(
+    ("forks", "said"),
+    [
+        ((), "upgrade to `3.6.0` or later"),
+        (("3.6.0",), "upgrade to `3.13.0` or later"),
+        (("3.6.0", "3.13.0"), "upgrade to a release newer than `3.6.0` (fork `a077796b`)"),
+    ],
+)
+def test_no_upgrade_to_a_fork_is_advised(forks: tuple[str, ...], said: str) -> None:
+    """A user of the compiler installs a release: the oldest one after the fork that runs cleanly."""
+    report = reports.fixed_crash()
+    runs = tuple(
+        msgspec.structs.replace(one, fork="a077796b, carried by another wheel" if one.version in forks else "")
+        for one in report.observations
+    )
+    assert said in render_next_step(replace(report, observations=runs))
+
+
 def test_the_two_clocks_are_told_apart() -> None:
     """Computing too much is not running too long."""
     assert describe_ending(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"

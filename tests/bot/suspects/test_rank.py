@@ -12,6 +12,7 @@ import pytest
 from bot.extract import extract
 from bot.forge.source import parse_issue
 from bot.report.comment import render_comment
+from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_likely_fix, render_suspects
 from bot.suspects.ranges import rank_ranges
 from bot.suspects.rank import (
@@ -221,6 +222,18 @@ def test_the_comment_lists_suspects_under_the_change() -> None:
     assert "--from v0.25.0 --to v0.26.0" in render_comment(replace(report, bisections=(unranked,)))
     assert text.index("from `0.25.0` (clean) to `0.26.0`") < text.index("`Fold reductions`")
     assert "One of 186 commits in" in text.partition("<summary>Changes of behaviour and related commits")[2]
+    assert not any(word in text.casefold() for word in ACCUSING)
+
+
+def test_the_next_step_names_the_commit_most_related_to_a_fix() -> None:
+    """With the words that it is no evidence."""
+    report = reports.fixed_crash()
+    shown = (Suspect(commit="b" * 40, subject="Keep erased calls", score=0.4, why=("names the issue",)),)
+    ends = CommitRange(start="v3.5.0", end="v3.6.0", count=236)
+    changed = Bisection(direction="fixed", last_bad="3.5.0", first_good="3.6.0", commits=ends, suspects=shown)
+    text = render_next_step(replace(report, bisections=(changed,)))
+    assert "no evidence" in text.partition("236 commits")[2]
+    assert "`Keep erased calls`" in text
     assert not any(word in text.casefold() for word in ACCUSING)
 
 
