@@ -6,6 +6,8 @@ SHELL := bash
 TVM_EXAMPLE ?= examples/issues/two-dense-layers-share-one-weight.md
 IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 
+# Tests wait for processes and for limits: one worker more than processors keeps these busy.
+WORKERS := $(shell expr $$(nproc) + 1)
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -16,13 +18,13 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
 test: devices $(READY) style  ## everything: sandboxes and compilers too
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
-	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not (sandbox or compilers or contract or thorough)"
 
 fuzz: python $(READY)  ## the property tests of `make check` on newly drawn examples: for minutes, not for CI
-	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract)" --hypothesis-profile=fuzz
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not (sandbox or compilers or contract)" --hypothesis-profile=fuzz
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy --jobs 2
