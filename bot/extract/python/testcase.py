@@ -48,7 +48,7 @@ def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, st
             return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=toolchain)
         case Program():
             repro = _make_repro(parsed, toolchain, program, controls)
-            return _reject_question(parsed, repro) or repro
+            return _reject_question(parsed, repro) or _reject_foreign(parsed, repro) or repro
 
 
 def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
@@ -59,6 +59,19 @@ def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
     if not (asks and incomplete and repro.claim.kind is ClaimKind.UNKNOWN):
         return None
     reason = "The issue asks a question and names no failure; its code is an excerpt."
+    return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain)
+
+
+def _reject_foreign(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
+    """Refuse a program that never names the compiler, such as the same call in another framework.
+
+    The compiler has no part in how such a program ends.
+    """
+    packages = vocabulary_of(repro.testcase.toolchain).python.packages
+    code = "\n".join([*repro.testcase.files.values(), *(" ".join(step) for step in repro.testcase.steps)])
+    if not packages or re.search(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, sorted(packages)))})", code, re.I):
+        return None
+    reason = "The program in the report never calls the compiler."
     return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain)
 
 

@@ -125,8 +125,8 @@ def test_commands_become_a_testcase_only_where_the_compiler_has_programs(toolcha
             ```
 
             ```python
-            import numpy
-            print(numpy.zeros(3))
+            import tvm
+            print(tvm.__version__)
             ```
             """
         ),

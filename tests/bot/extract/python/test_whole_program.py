@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.types import DROP_CODE
-from tests.bot.extract.reading import extract_repro, list_repairs
+from bot.extract import extract
+from bot.extract.types import DROP_CODE, NoRepro, Repro
+from tests.bot.extract.reading import extract_repro, list_repairs, make_issue
 
 HEAD = "import tvm\nimport numpy as np\nvalue = int(np.int32(3))\nprint(value)\n"
 
@@ -159,3 +160,13 @@ def test_a_hope_before_the_program_does_not_call_it_the_working_one(before: str)
     other = "```python\ndef load(path):\n    return parse(path)\n\n\nmodule = load(config.path)\n```"
     found = extract_repro(f"{before}\n\n{fence(HEAD)}\n\nI normally use a wrapper around this:\n\n{other}\n")
     assert found.testcase.files["repro.py"] == HEAD
+
+
+def test_a_program_that_never_calls_the_compiler_is_no_testcase() -> None:
+    """How another framework behaves shows nothing about this compiler."""
+    body = "Wrong shape from tvm.relax for:\n\n```python\nimport numpy as np\nprint(np.zeros((2, 3)).sum(0))\n```\n"
+    found = extract(make_issue(body, "[Bug][Relax] sum has the wrong shape"))
+    assert isinstance(found, NoRepro)
+    assert "never calls the compiler" in found.reason
+    called = body.replace("import numpy as np\n", "import numpy as np\nimport tvm\n")
+    assert isinstance(extract(make_issue(called, "[Bug][Relax] sum has the wrong shape")), Repro)
