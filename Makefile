@@ -20,7 +20,7 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 test: devices $(READY) style  ## everything: sandboxes and compilers too
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
+check: python $(READY) style  ## what runs without sandbox or compiler, in one to two minutes
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not (sandbox or compilers or contract or thorough)"
 
 fuzz: python $(READY)  ## the property tests of `make check` on newly drawn examples: for minutes, not for CI

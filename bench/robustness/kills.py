@@ -179,11 +179,10 @@ def _of_guest(maker: int) -> set[int]:
     made = [place for top in groups for place in top.glob(pattern)]
     ids = Path(tempfile.gettempdir()).glob(f"{pattern}/id")
     theirs = [place for place in map(engine_cgroup.find_group, ids) if place is not None]
-    files = (file for place in (*made, *theirs) for file in place.glob("**/cgroup.procs"))
     found: set[int] = set()
-    for file in files:
-        with contextlib.suppress(OSError):
-            found |= {int(word) for word in file.read_text().split()}
+    for folder, _, _ in (step for place in (*made, *theirs) for step in os.walk(place)):
+        with contextlib.suppress(OSError):  # groups vanish meanwhile, which `Path.glob` does not forgive
+            found |= {int(word) for word in Path(folder, "cgroup.procs").read_text().split()}
     return found - {0}  # 0: a process of another PID namespace
 
 

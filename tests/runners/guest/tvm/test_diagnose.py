@@ -265,6 +265,6 @@ def test_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_folder_of_programs_is_a_group() -> None:
-    """Each folder is run here, by bench/diagnosis/repeats.py without instruments, or by bench/diagnosis/hangs.py."""
+    """Each folder is run here, in test_reference.py, or by repeats.py or hangs.py of bench/diagnosis."""
     folders = {path.name for path in sweep.PROGRAMS.iterdir()}
-    assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang"}
+    assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang", "reference"}
