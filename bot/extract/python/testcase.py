@@ -48,7 +48,7 @@ def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, st
             return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=toolchain)
         case Program():
             repro = _make_repro(parsed, toolchain, program, controls)
-            return _reject_question(parsed, repro) or _reject_foreign(parsed, repro) or repro
+            return _reject_question(parsed, repro) or _reject_foreign(parsed, repro, allowed or {}) or repro
 
 
 def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
@@ -62,14 +62,16 @@ def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
     return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain)
 
 
-def _reject_foreign(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
+def _reject_foreign(parsed: ParsedIssue, repro: Repro, allowed: Mapping[str, str]) -> NoRepro | None:
     """Refuse a program that never names the compiler, such as the same call in another framework.
 
-    The compiler has no part in how such a program ends.
+    The compiler has no part in how such a program ends. A missing module, and a package that the operator allows, may
+    call the compiler.
     """
     packages = vocabulary_of(repro.testcase.toolchain).python.packages
+    names = "|".join(map(re.escape, sorted({*packages, *allowed})))
     code = "\n".join([*repro.testcase.files.values(), *(" ".join(step) for step in repro.testcase.steps)])
-    if not packages or re.search(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, sorted(packages)))})", code, re.I):
+    if repro.missing or not packages or re.search(rf"(?<![A-Za-z0-9])(?:{names})", code, re.I):
         return None
     reason = "The program in the report never calls the compiler."
     return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain)

@@ -168,5 +168,8 @@ def test_a_program_that_never_calls_the_compiler_is_no_testcase() -> None:
     found = extract(make_issue(body, "[Bug][Relax] sum has the wrong shape"))
     assert isinstance(found, NoRepro)
     assert "never calls the compiler" in found.reason
+    helped = extract(make_issue(body.replace("import numpy as np\n", "import numpy as np\nimport my_helpers\n")))
+    assert isinstance(helped, Repro)
+    assert [one.name for one in helped.missing] == ["my_helpers"]
     called = body.replace("import numpy as np\n", "import numpy as np\nimport tvm\n")
     assert isinstance(extract(make_issue(called, "[Bug][Relax] sum has the wrong shape")), Repro)
