@@ -129,8 +129,9 @@ def compiler_literals(modules: dict[str, Module]) -> Counter[str]:
     for module in modules.values():
         if re.search(r"tvm|iree", module.name):
             continue
-        prose = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(module.tree):
+        nodes = list(ast.walk(module.tree))
+        prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
                 found[module.name] += bool(COMPILERS.search(node.value))
     return +found

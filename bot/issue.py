@@ -66,9 +66,9 @@ class Issue:
         return login == self.author and login not in ("", GHOST)
 
 
-_NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")
+_NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>[1-9]\d{0,8})")
 _URL = re.compile(
-    r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>\d{1,9})(?:[#?].*)?"
+    r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>[1-9]\d{0,8})(?:[#?].*)?"
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -78,8 +78,12 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
     )
 
 
-def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWithNotes:
+def make_plan(
+    repro: Repro, catalogue: Catalogue, options: RunOptions, *, answered: Collection[str] = ()
+) -> PlanWithNotes:
     """Choose the releases, and the order in which they are run.
+
+    ``answered`` are the releases of an earlier answer to the same text.
 
     Raises:
         UserError: the options name a version or device that does not exist, or the catalogue has no release.
@@ -96,6 +100,8 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
     nearest = reported or of_its_day
     order = _sort_by_age(chosen, () if options.versions else _list_extra_builds(nearest, catalogue))
     fits = len(order) <= MAX_RUN_ALL
+    known = [version for version in order if version in answered]
+    before = known[-1] if known and known[-1] != order[-1] else None
     return PlanWithNotes(
         plan=Plan(
             testcase=repro.testcase,
@@ -103,9 +109,12 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
             device=repro.device,
             checks_itself=has_own_check(repro),
             order=order,
-            first=_choose_first(order, nearest, run_all=bool(options.versions) and (fits or not options.bisect)),
+            first=_choose_first(
+                order, nearest, before, run_all=bool(options.versions) and (fits or not options.bisect)
+            ),
             controls=repro.controls[:MAX_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
+            answered=before,
             day=repro.day,
             devices=tuple(d for d in _resolve_devices(toolchain, options.devices) if d != repro.device),
             bisect=options.bisect,
@@ -183,14 +192,17 @@ def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[
     return tuple(r for r in builds if r.source == "bundle" and r.order >= reported.order)
 
 
-def _choose_first(order: Sequence[str], nearest: Release | None, *, run_all: bool) -> tuple[str, ...]:
+def _choose_first(
+    order: Sequence[str], nearest: Release | None, answered: str | None, *, run_all: bool
+) -> tuple[str, ...]:
     """Return the versions to run before any search.
 
     The build nearest to the report comes first, so that its answer is there early; then the newest and the oldest,
-    or all.
+    or all. The newest release of an earlier answer tells whether anything has changed since.
     """
     early = [nearest.version] if nearest is not None and nearest.version in order else []
-    return tuple(dict.fromkeys([*early, order[-1], order[0], *(order if run_all else ())]))
+    before = [answered] if answered is not None else []
+    return tuple(dict.fromkeys([*early, *before, order[-1], order[0], *(order if run_all else ())]))
 
 
 def _choose_limits(repro: Repro, options: RunOptions) -> Limits:

@@ -1,5 +1,6 @@
 """Settings that all tests share."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,28 @@ settings.register_profile("fuzz", deadline=None, max_examples=1_000, print_blob=
 settings.load_profile("repeatable")
 
 
-ENGINES = Path(__file__).parent / "runners" / "sandbox"
+# Modules and test items are hundreds of thousands of objects that live to the end. A search for garbage among them as
+# often as by default costs a seventh of all processor time.
+gc.set_threshold(100_000, 20, 100)
+
+
+def pytest_collection_finish() -> None:
+    """Leave out of later searches for garbage what the collection of tests made."""
+    gc.freeze()
+
+
+SLOW = ("sandbox", "compilers", "contract", "thorough")
+"""Marks of tests that wait or compute for long, the slowest kind first."""
+MEASURING = Path(__file__).parent / "runners" / "sandbox" / "test_host_memory.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the tests that one process of `make test` runs in turn: those of a file, and all tests of the engines.
+    """Put the slow tests first: where a slow file ends last, all other processes of `make test` wait for it."""
+    items.sort(key=_rank)
 
-    The tests of the engines count what is left behind and fill memory, processes and disks up to their limits: two of
-    them at the same time see each other.
-    """
-    for item in items:
-        name = (
-            "engines" if item.path.is_relative_to(ENGINES) and item.get_closest_marker("sandbox") else str(item.path)
-        )
-        item.add_marker(pytest.mark.xdist_group(name))
+
+def _rank(item: pytest.Item) -> int:
+    """Tests that read counters of the whole machine run beside compilers, not beside attacks on these counters."""
+    if item.path == MEASURING:
+        return -1
+    return min((place for place, name in enumerate(SLOW) if item.get_closest_marker(name)), default=len(SLOW))

@@ -285,7 +285,7 @@ NAME_NO_COMPILER = ("bot", "runners.core", "runners.rewrite", "runners.probe", "
 
 def test_no_string_names_a_compiler_outside_its_folders() -> None:
     """A compiler's words are in its own folders; other modules read them from `runners.toolchains`."""
-    modules = read_modules(ROOT)
-    assert {name: n for name, n in compiler_literals(modules).items() if name.startswith(NAME_NO_COMPILER)} == {}
+    modules = {name: one for name, one in read_modules(ROOT).items() if name.startswith(NAME_NO_COMPILER)}
+    assert compiler_literals(modules) == {}
     planted = replace(modules["bot.issue"], tree=ast.parse("NAME = 'tvm'"))
     assert compiler_literals({planted.name: planted}) == {"bot.issue": 1}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.forge.workflow_run import UPLOAD_STEP
+from bot.forge.workflow_run import COMMITS_JOB, UPLOAD_STEP
 from bot.settings import INPUTS, list_keys
 from tests.bot.forge.npm import Unavailable
 from tests.support.actionlint import lint_workflows
@@ -42,7 +42,10 @@ def load(text: str) -> dict[Any, Any]:
 
 
 def runs_strangers(step: dict[str, Any]) -> bool:
-    """Whether a step can start a sandbox: our action unless its verb is plainly another, or a command that does."""
+    """Whether a step may hold nothing to steal: it can start a sandbox, or clones a repository.
+
+    Our action does, unless its verb is plainly another, and so do some commands.
+    """
     if OWN.match(str(step.get("uses", ""))):
         return step.get("with", {}).get("verb") not in ("plan", "report")
     return bool(STARTS_SANDBOXES.search(str(step.get("run", ""))))
@@ -92,9 +95,9 @@ def test_there_is_something_to_look_at() -> None:
     assert jobs == {
         ".github/workflows/ci.yml": ["check"],
         ".github/workflows/release.yml": [],
-        ".github/workflows/reproduce.yml": ["probe"],
+        ".github/workflows/reproduce.yml": ["probe", "commits"],
         "examples/workflows/cpu.yml": [],
-        "examples/workflows/gpu.yml": ["probe", "probe-lab"],
+        "examples/workflows/gpu.yml": ["probe", "probe-lab", "commits"],
         "examples/workflows/sweep.yml": ["probe"],
     }
 
@@ -112,13 +115,14 @@ def test_jobs_and_steps_have_the_names_that_prove_an_origin(name: str, more: dic
     jobs = load((ROOT / name).read_text(encoding="utf-8"))["jobs"]
     probing = [job for job in jobs.values() if any(map(runs_strangers, job["steps"]))]
     for job in probing:
-        assert job["name"] == "probe (${{ matrix.cell }})"
+        ranks = job["name"] == COMMITS_JOB
+        assert ranks or job["name"] == "probe (${{ matrix.cell }})"
         assert job["steps"][-1]["name"] == UPLOAD_STEP
-        assert job["steps"][-1]["with"]["name"] == "cell-${{ matrix.cell }}"
+        assert job["steps"][-1]["with"]["name"] == f"cell-{COMMITS_JOB if ranks else '${{ matrix.cell }}'}"
     assert jobs["report"]["permissions"] == {"actions": "read", "issues": "write"} | more
 
 
-def test_the_caller_grants_what_the_three_jobs_divide_and_nothing_else() -> None:
+def test_the_caller_grants_what_the_jobs_divide_and_nothing_else() -> None:
     """A called workflow can only have less: too little fails when the first issue comes, too much is a gift."""
     called = load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))
     caller = load((ROOT / "examples/workflows/cpu.yml").read_text(encoding="utf-8"))
@@ -201,12 +205,13 @@ def test_no_event_text_reaches_a_workflow_but_numbers_and_a_condition() -> None:
         assert used <= allowed, name
 
 
-def test_the_probing_step_of_the_action_holds_no_token() -> None:
-    """It is started in an environment built from nothing."""
+@pytest.mark.parametrize("name", ["Probe", "Rank the commits"])
+def test_the_probing_and_ranking_steps_of_the_action_hold_no_token(name: str) -> None:
+    """They are started in an environment built from nothing."""
     steps = {step["name"]: step for step in load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]}
-    assert not SECRETS.search(yaml.safe_dump(steps["Probe"]))
-    assert "token" not in yaml.safe_dump(steps["Probe"])
-    assert "bare-env.sh" in steps["Probe"]["run"]
+    assert not SECRETS.search(yaml.safe_dump(steps[name]))
+    assert "token" not in yaml.safe_dump(steps[name])
+    assert "bare-env.sh" in steps[name]["run"]
     assert "GITHUB_TOKEN" in steps["Report"]["env"]
 
 

@@ -2,6 +2,7 @@
 # Make .venv with exactly what requirements.lock names, checked by hash, and the project itself as editable;
 # with --run only with what running it needs, in half the time.
 # pip installs uv alone, from the lock, and uv installs the rest: pip takes some 20 s of processor time for it, uv 1 s.
+# On a machine that keeps the folder, an environment from the same files stays as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case "${1:-}" in
@@ -9,6 +10,12 @@ case "${1:-}" in
   --run) lock=requirements.run.lock ;;
   *) echo "usage: tools/setup-venv.sh [--run]" >&2; exit 2 ;;
 esac
+
+# What the environment is made of: the folder and the interpreter count, as both are written into it.
+ingredients() { pwd && .venv/bin/python -I -S -c 'import sys; print(sys.version)' && cat "$lock" pyproject.toml tools/setup-venv.sh; }
+made=.venv/.made-of
+if ingredients 2>/dev/null | cmp -s - "$made"; then exit; fi
+rm -f "$made"
 
 python=$(tools/python.sh) || { echo "no Python >= 3.11 with venv here: run tools/setup-system.sh" >&2; exit 1; }
 pip=("$python" -m pip --python .venv/bin/python)
@@ -33,3 +40,5 @@ if ! "${uv[@]}" --require-hashes --requirement "$lock" 2>/dev/null; then
 fi
 "${uv[@]}" --offline --no-deps --no-build-isolation --editable . 2>/dev/null ||
   "${pip[@]}" install --no-deps --no-build-isolation --editable .
+
+ingredients >"$made"

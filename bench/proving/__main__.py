@@ -23,7 +23,7 @@ from bench.proving.grades import HEAD, render_misses, render_reliability, render
 from bench.proving.play import Done, Job, play_jobs
 from bench.proving.recordings import load
 from bench.proving.telling import AXES
-from bench.proving.trials import CORPUS, Trial, list_corpus, list_planted
+from bench.proving.trials import CORPUS, PLANTED, Trial, list_corpus, list_planted
 
 SETS = ("corpus", "retellings", "planted", "pairs", "first-looks")
 
@@ -87,8 +87,9 @@ def main() -> int:
             graded = [one.graded for one in done if (one.set, one.judge) == (name, judge)]
             if graded:
                 write(render_row(name if judge == judges[0] else f"{name}, {judge}", graded))
-    runs = load(CORPUS)
-    write(f"\n{len(runs.runs)} recorded runs, {len(runs.list_stale())} of them made with other guest programs.")
+    for name in (CORPUS, PLANTED):
+        runs = load(name)
+        write(f"\n{name}: {len(runs.runs)} recorded runs, {len(runs.list_stale())} with other guest programs.")
     write("\n" + render_reliability(one.graded for one in product))
     if "retellings" in sets:
         write("\n" + render_options(product))

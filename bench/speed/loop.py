@@ -221,8 +221,9 @@ def find_environment(testcase: Testcase, version: str) -> Environment:
     return open_store().get_environment(load_catalogue().find(testcase.toolchain, version), testcase.requirements)
 
 
-def run_with_uv(environment: Environment, testcase: Testcase, folder: Path) -> int:
-    words = make_uv_words(environment, testcase.toolchain, testcase.requirements)
+def run_with_uv(environment: Environment, testcase: Testcase, folder: Path, *, limit: tuple[str, ...] = ()) -> int:
+    """Run the steps with ``uv run --with``, each behind the words of ``limit``, such as ``timeout 60``."""
+    words = [*limit, *make_uv_words(environment, testcase.toolchain, testcase.requirements)]
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     variables = {**quiet, **find_toolchain(testcase.toolchain).VARIABLES, "UV_CACHE_DIR": str(open_store().uv.cache)}
     return run_steps([[*words, *step] for step in testcase.steps], folder, variables)

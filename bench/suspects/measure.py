@@ -50,7 +50,9 @@ from runners.core.protocol import (
 from runners.environments.store import default_root
 
 DATA = Path(__file__).parent
-ALONE = replace(Weights(), title=1, subject=1, paths=1, related=0, fixing=1, chore=1, untimely=1, falling=0)
+ALONE = replace(
+    Weights(), title=1, subject=1, paths=1, related=0, fixing=1, chore=1, elsewhere=1, untimely=1, falling=0
+)
 """BM25 over subject, body and paths, and nothing else."""
 WANTED_HIT, WANTED_MRR = 0.85, 0.70
 ACCUSING = ("culprit", "caused by", "introduced by", "to blame", "broke", "responsible")

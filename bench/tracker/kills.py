@@ -180,12 +180,7 @@ def play_round(
         sweep = start_sweep(cluster, texts, out, jobs=cluster.workers)
         if attempts == 1 and victim != "nothing":
             victim = _kill_after(cluster, sweep, victim, after_s, chance)
-        try:
-            finished = sweep.wait(PATIENCE_S) == 0 and _has_every_answer(out, issues)
-        except subprocess.TimeoutExpired:
-            sweep.kill()
-            sweep.wait()
-        cluster.start()
+        finished = _wait_for(cluster, sweep) == 0 and _has_every_answer(out, issues)
     faults = list(_find_faults(out, issues, finished))
     made = count_recorded(cluster) - recorded
     if runs_per_issue is not None and made != runs_per_issue * issues:
@@ -199,6 +194,21 @@ def play_round(
         seconds=round(time.monotonic() - began, 1),
         faults=tuple(faults),
     )
+
+
+def _wait_for(cluster: Cluster, sweep: subprocess.Popen[bytes]) -> int:
+    """Wait for a sweep, and kill it if it hangs. Start again what ends meanwhile.
+
+    Workers that lose their scheduler end some seconds later.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while sweep.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.5)
+        cluster.start()
+    sweep.kill()
+    code = sweep.wait()
+    cluster.start()
+    return code
 
 
 def _kill_after(
@@ -294,10 +304,12 @@ def run_campaign(folder: Path, rounds: int, workers: int, issues: int, seed: int
         if rest or calm.faults:
             return 1
         done: list[Round] = []
+        longest_s = calm.seconds  # the first round also starts the cluster and makes the store
         for number in range(1, rounds + 1):
             chance = random.Random(f"{seed} {number}")
-            one = play_round(cluster, number, chance, issues=issues, longest_s=calm.seconds, runs_per_issue=per_issue)
+            one = play_round(cluster, number, chance, issues=issues, longest_s=longest_s, runs_per_issue=per_issue)
             done.append(one)
+            longest_s = min(longest_s, one.seconds)
             wrong += bool(one.faults)
             records.write(
                 json.dumps(one, default=lambda value: {n: getattr(value, n) for n in value.__slots__}) + "\n"

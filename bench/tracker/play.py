@@ -5,13 +5,14 @@ the figures tell the cost of everything but the compilers: reading, planning, ju
 Three sweeps: without the newest release of each compiler, with it, and again without any change. Issues that retell
 one story are duplicates of each other by construction, which measures the search for duplicates. ``--shards N`` plays
 the three jobs of a sweep on GitHub with N shards, and compares their verdicts with those of one sweep.
+
+``--real`` sweeps with the real compilers instead.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import resource
 import sys
 import time
 from collections import Counter, defaultdict
@@ -28,7 +29,10 @@ from bench.proving.corpus import list_cases
 from bench.proving.recordings import NOT_RECORDED, Recordings
 from bench.proving.trials import CORPUS, list_corpus, load_recordings, retell
 from bench.tracker.in_process import make_runner
+from bot.cli.daemon import make_plan_runner
 from bot.cli.shards import make_result_reader, read_index, write_plans
+from bot.cli.terminal import print_message
+from bot.cli.tracker import read_cpu
 from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.cost import describe_summary
@@ -111,13 +115,12 @@ def drop_newest(catalogue: Catalogue) -> Catalogue:
     return replace(catalogue, listings=listings)
 
 
-def sweep_once(folder: Path, out: Path, catalogue: Catalogue, live: Execute, jobs: int) -> list[IssueRow]:
+def sweep_once(sweep: TrackerSweep) -> list[IssueRow]:
     """Sweep, print what it cost, and return the rows."""
-    sweep = make_sweep(folder, out, catalogue, live, jobs)
     began = time.monotonic()
     issues, tasks = list_tasks(sweep, Selection(state="all"))
     summary = sweep_tracker(sweep, issues, tasks)
-    write_dashboard(out, "retold", sweep.state, summary, catalogue, now=datetime.now(UTC))
+    write_dashboard(sweep.out, "retold", sweep.state, summary, sweep.catalogue, now=datetime.now(UTC))
     sys.stdout.write("\n".join(describe_summary(summary)[-1:]) + "\n")
     sys.stdout.write(
         f"{summary.answered} answered, {summary.failed} failed, {summary.unchanged} unchanged, "
@@ -127,7 +130,10 @@ def sweep_once(folder: Path, out: Path, catalogue: Catalogue, live: Execute, job
     return list(sweep.state.list_rows().values())
 
 
-def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute, jobs: int) -> TrackerSweep:
+def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute | None, jobs: int) -> TrackerSweep:
+    """Return a sweep of a folder. Without ``live``, the compilers run, each cell in a child process."""
+    runs = out / "runs.sqlite"
+    played = make_runner(live, open_run_ledger(runs)) if live is not None else None
     return TrackerSweep(
         source=FolderSource(folder=folder, today=TODAY.date()),
         settings=Settings(),
@@ -135,12 +141,12 @@ def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute, job
         state=open_tracker_state(out / "tracker.sqlite"),
         out=out,
         attach=lambda issue: issue,
-        run_plan=make_runner(live, open_run_ledger(out / "runs.sqlite")),
+        run_plan=played or make_plan_runner(frozenset(), runs),
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
-        read_cpu=_read_cpu,
+        read_cpu=read_cpu,
         measure_ledger=lambda: (out / "runs.sqlite").stat().st_size,
-        log=lambda _: None,
+        log=(lambda _: None) if live is not None else print_message,
         jobs=jobs,
     )
 
@@ -172,11 +178,6 @@ def play_shards(folder: Path, out: Path, catalogue: Catalogue, live: Execute, sh
         f"answered, {summary.failed} failed; {summary.runs_made} runs in the shards\n"
     )
     return {id: row.verdict for id, row in sweep.state.list_rows().items()}
-
-
-def _read_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def measure_duplicates(rows: list[IssueRow], stories: Mapping[str, str]) -> str:
@@ -214,15 +215,17 @@ def main() -> None:
     parser.add_argument("--issues", type=int, default=320)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--shards", type=int, default=0, help="also sweep in three jobs, with so many shards")
+    parser.add_argument("--real", action="store_true", help="sweep with the real compilers")
     chosen = parser.parse_args()
     stories = write_issues(chosen.folder / "issues", chosen.issues)
     sys.stdout.write(f"{len(stories)} issues of {len(set(stories.values()))} stories\n\n")
     sys.stdout.flush()
-    catalogue, live = load_catalogue(), replay(recorded.load(CORPUS))
+    catalogue, live = load_catalogue(), None if chosen.real else replay(recorded.load(CORPUS))
+    folder, out = chosen.folder / "issues", chosen.folder / ("real" if chosen.real else "out")
     for known in (drop_newest(catalogue), catalogue, catalogue):
-        rows = sweep_once(chosen.folder / "issues", chosen.folder / "out", known, live, chosen.jobs)
+        rows = sweep_once(make_sweep(folder, out, known, live, chosen.jobs))
     sys.stdout.write(measure_duplicates(rows, stories) + "\n")
-    if chosen.shards:
+    if chosen.shards and live is not None:
         sharded = play_shards(chosen.folder / "issues", chosen.folder / "sharded", catalogue, live, chosen.shards)
         other = sorted(row.issue.id for row in rows if sharded.get(row.issue.id) != row.verdict)
         sys.stdout.write(f"verdicts that differ from those of one sweep: {len(other)} {other[:5]}\n")

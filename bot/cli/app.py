@@ -121,8 +121,15 @@ def run_reproduce(
     comment: CommentOption = None,
 ) -> None:
     """Run an issue's testcase on releases, in sandboxes, and report a verdict with its range of releases."""
-    from bot.cli import context, terminal, verbs
+    from bot.cli import context
     from bot.cli.preflight import check_outputs
+
+    allowed, folders = tuple(allow or ()), _make_absolute(wheels)
+    context.check_names(toolchain, sandbox, allowed)
+    check_outputs(json, html, comment)
+    catalogue = context.open_local_catalogue(folders)
+    opening = context.begin_opening(sandbox, catalogue, allow=allowed, history=str(history or ""))
+    from bot.cli import terminal, verbs  # beside the opening, which mostly waits
     from bot.plan import RunOptions
 
     options = RunOptions(
@@ -131,23 +138,20 @@ def run_reproduce(
         bisect=bisect,
         timeout_s=timeout,
         sandbox=sandbox,
-        allowed=tuple(allow or ()),
-        wheels=_make_absolute(wheels),
+        allowed=allowed,
+        wheels=folders,
         history=str(history or ""),
         minimize=minimize,
         anyway=anyway,
     )
-    context.check_names(toolchain, options.sandbox, options.allowed)
-    check_outputs(json, html, comment)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
         report = verbs.reproduce_issue(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=context.prepare_bench(options, catalogue, sink),
+            open_bench=lambda: opening.get_bench(sink),
             history=context.open_named_log(history),
             say=sink.say,
         )
@@ -419,6 +423,15 @@ def run_probe(
     jobs.run_probe(plan, sha256, cell, results)
 
 
+@app.command(name="commits", short_help="Between jobs 2 and 3: rank the commits of the changes.")
+def run_commits(plan: PlanOption, sha256: ShaOption, results: ResultsOption = Path("results")) -> None:
+    """Between jobs 2 and 3: clone the compiler's repository without file contents, rank the commits of the changes
+    that the results show, and write results/commits.json. Runs no testcase. Refuses to hold a token."""
+    from bot.cli import jobs
+
+    jobs.run_commits(plan, sha256, results)
+
+
 @app.command(
     name="report", short_help="Make an issue of a SCRIPT; or job 3: judge the results.", cls=CommandOnCompilers
 )
@@ -491,6 +504,7 @@ def run_report(
         terminal.write_stdout(made.render())
     else:
         write_file(out, made.render())
+        terminal.print_message(f"{out} holds the issue: read it, and paste it into the repository's issue form")
 
 
 @app.command(name="watch", short_help="Answer issues and commands until stopped.")

@@ -40,8 +40,10 @@ def read_files(paths: Sequence[Path]) -> dict[str, str]:
     """Read the script and the files that it needs.
 
     Raises:
-        UserError: a file cannot be read, or is no text of a usual size.
+        UserError: no file is a script, or a file cannot be read, or is no text of a usual size.
     """
+    if not any(path.suffix in (".py", ".sh") for path in paths):
+        raise UserError(f"{paths[0]} is no script: name a Python script (.py) or a shell script (.sh) that fails")
     files: dict[str, str] = {}
     for path in paths:
         try:

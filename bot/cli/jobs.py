@@ -1,4 +1,7 @@
-"""The three jobs of a workflow: ``plan`` reads, ``probe`` runs and holds no token, ``report`` answers."""
+"""The jobs of a workflow: ``plan`` reads, ``probe`` runs, ``commits`` ranks, ``report`` answers.
+
+``probe`` and ``commits`` hold no token.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import json as json_
 import os
 from pathlib import Path
 
+import msgspec
 import typer
 
 from bot.cli import terminal
 from bot.cli.context import (
     attach_files,
     get_now,
+    open_late_log,
     open_local_catalogue,
     open_local_workbench,
     read_issue,
@@ -20,16 +25,23 @@ from bot.cli.context import (
 from bot.cli.shards import run_shard
 from bot.forge import actions
 from bot.forge.github import fetch_workflow_run, open_forge
-from bot.forge.workflow_run import refuse_unproven
+from bot.forge.workflow_run import COMMITS_JOB, refuse_artifact, refuse_unproven
 from bot.report.files import Outputs, save_report, write_file
 from bot.report.quote import escape_prose
 from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.deliver import deliver_failure, deliver_report, render_failure
 from bot.requests.handle import handle_request
-from bot.requests.plan_file import SealedPlan, decode_case, judge_results, plan_issue
+from bot.requests.plan_file import Case, SealedPlan, decode_case, judge_results, plan_issue
 from bot.requests.request import IgnoredEvent, read_request
-from bot.requests.result_files import read_results
+from bot.requests.result_files import read_plain_file, read_results
 from bot.settings import load_settings
+from bot.suspects.commits_file import (
+    FILE as COMMITS_FILE,
+    CommitsFile,
+    Unranked,
+    make_commits_file,
+    read_commits_file,
+)
 from runners.cell import check_machine, run_cell
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan, write_result
@@ -53,6 +65,7 @@ def run_plan(issue: str | None, out: Path, settings: Path | None) -> None:
             "issue": str(handled.number or ""),
             "sha256": sealed.sha256 if sealed else "",
             "cells": json_.dumps(sealed.group_cells() if sealed else {}, separators=(",", ":")),
+            "commits": "true" if sealed is not None and sealed.case.settings.commits else "false",
         },
     )
     actions.add_summary(step, "\n\n".join(handled.messages))
@@ -101,8 +114,7 @@ def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> H
 
 def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
     """Job 2: run one cell of the plan in sandboxes. Refuses to hold a token."""
-    if held := [name for name in TOKENS if os.environ.get(name)]:
-        raise UserError(f"{held[0]} is set: a process that runs strangers' code must hold no token; unset it")
+    _refuse_tokens("runs strangers' code")
     check_machine(os.environ)
     if plan.is_dir():
         return run_shard(plan, sha256, cell, results)
@@ -117,6 +129,34 @@ def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
     typer.echo(f"{path}: {len(result.seen.observations)} runs" + (", a failure of ours" if result.problem else ""))
 
 
+def _refuse_tokens(does: str) -> None:
+    if held := [name for name in TOKENS if os.environ.get(name)]:
+        raise UserError(f"{held[0]} is set: a process that {does} must hold no token; unset it")
+
+
+def run_commits(plan: Path, sha256: str, results: Path) -> None:
+    """Between jobs 2 and 3: rank the commits of the changes that the results show. Refuses to hold a token."""
+    _refuse_tokens("reads a compiler's repository and unproven results")
+    job = read_plan(_read_plan_file(plan), sha256)
+    case, catalogue = decode_case(job), open_local_catalogue()
+    history = open_late_log(case.plan.testcase.toolchain, catalogue)
+    file = make_commits_file(sha256)
+    if history is not None:
+        try:
+            report = judge_results(case, read_results(results, job.cells, sha256), catalogue, history=history)
+        except InfraError as error:  # no run gave an answer: the report says so
+            terminal.print_message(str(error))
+        else:
+            problem = Unranked.FETCH if history.problem else Unranked.RANGE if report.unranked else None
+            file = make_commits_file(sha256, report.bisections, report.likely, problem)
+            if report.unranked:
+                terminal.print_message(f"the commits are not ranked: {report.unranked}")
+    results.mkdir(parents=True, exist_ok=True)
+    write_file(results / COMMITS_FILE, msgspec.json.encode(file).decode())
+    count = sum(len(one.suspects) for one in file.changes) + len(file.likely.suspects if file.likely else ())
+    typer.echo(f"{results / COMMITS_FILE}: {count} commits")
+
+
 def run_report(
     plan: Path, sha256: str, results: Path, *, json: Path | None, html: Path | None, comment: Path | None
 ) -> None:
@@ -126,11 +166,15 @@ def run_report(
     case = decode_case(job)
     forge = open_forge(os.environ) if case.run is not None else None
     refused: dict[str, str] = {}
+    is_proven = True
     try:
         if forge is not None and step.run_id:
             run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
             refused = refuse_unproven([cell.id for cell in job.cells], run)
-        report = judge_results(case, read_results(results, job.cells, sha256, refused), open_local_catalogue())
+            is_proven = refuse_artifact(COMMITS_JOB, COMMITS_JOB, run) is None
+        read = read_results(results, job.cells, sha256, refused)
+        ranking = read_ranking(results, case, sha256, is_proven=is_proven)
+        report = judge_results(case, read, open_local_catalogue(), ranking=ranking)
     except (InfraError, UserError) as error:
         actions.set_outputs(step, {"verdict": "", "comment-url": ""})
         actions.add_summary(step, render_failure(str(error)))
@@ -149,6 +193,16 @@ def run_report(
         terminal.show_report(report, written.comment)
     if written.problems:
         raise UserError("; ".join(written.problems))
+
+
+def read_ranking(results: Path, case: Case, sha256: str, *, is_proven: bool) -> CommitsFile | None:
+    """Return the ranking of the job ``commits``; None if the settings want none, or this is no job of GitHub."""
+    data = next(
+        filter(None, (read_plain_file(results / at, COMMITS_FILE) for at in ("", f"cell-{COMMITS_JOB}"))), None
+    )
+    if not case.settings.commits or (data is None and case.run is None):
+        return None
+    return read_commits_file(data if isinstance(data, bytes) and is_proven else None, sha256)
 
 
 def _read_plan_file(path: Path) -> bytes:

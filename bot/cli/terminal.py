@@ -94,9 +94,9 @@ def print_report(report: Report, console: Console) -> None:
     if report.observations:
         console.print(Text(f"\nRun it again: {_clean_line(report.command)}", style="dim"), soft_wrap=True)
     if folded := [clean_text(part.title) for part in parts if part.folded]:
+        listed = "".join(f"\n  {title}" for title in folded)
         console.print(
-            Text(f"\nIn the full comment (--comment FILE, --html FILE): {'; '.join(folded)}", style="dim"),
-            soft_wrap=True,
+            Text(f"\nIn the full comment (--comment FILE, --html FILE):{listed}", style="dim"), soft_wrap=True
         )
 
 

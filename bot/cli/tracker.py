@@ -235,7 +235,7 @@ def _open_sweep(
         run_plan=make_plan_runner(frozenset(), runs, cluster),
         now=get_now,
         clock=time.monotonic,
-        read_cpu=_read_cpu,
+        read_cpu=read_cpu,
         measure_ledger=lambda: runs.stat().st_size,
         log=terminal.print_message,
         jobs=jobs or os.cpu_count() or 1,
@@ -254,7 +254,8 @@ def _make_pause(began: float, seconds: float | None) -> Callable[[float], None]:
     return pause
 
 
-def _read_cpu() -> float:
+def read_cpu() -> float:
+    """Return the processor seconds of this process and of its children that have ended."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
 

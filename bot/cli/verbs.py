@@ -139,8 +139,9 @@ def find_suspects(
     """
     older, newer = (_resolve_revision(text, toolchain, catalogue) for text in (start, end))
     between = history.between(older, newer)
-    if not between and history.between(newer, older):
-        raise UserError(f"the range {start} … {end} is empty, the reverse is not: write --from {end} --to {start}")
+    # The branch of a release has a few commits of its own, so a range in the wrong order need not be empty.
+    if history.day(older) >= history.day(newer) and len(history.between(newer, older)) > len(between):
+        raise UserError(f"{start} is newer than {end}: write --from {end} --to {start}")
     repository = catalogue.get_listing(toolchain).repository
     query = make_query(issue, extract(issue, toolchain=toolchain), repository)
     query = query if dated else replace(query, day=None)

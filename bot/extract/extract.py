@@ -10,6 +10,7 @@ from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_piece
 from bot.extract.blocks.cut import Cut, find_cut
 from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
+from bot.extract.claim.defences import list_defences
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
@@ -18,11 +19,12 @@ from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
+from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
-from bot.extract.types import REST, Extraction, Missing, NoRepro, Repro
+from bot.extract.types import CALL, REST, Extraction, Missing, NoRepro, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
-from runners.core.protocol import Claim, Testcase, TestcaseKind
+from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import CommandLineTools, DeviceText
 
 
@@ -46,7 +48,8 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
         found = _add_replies(parsed, found, allowed)
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
-        return replace(add_variables(parsed, found), intent=intent, day=issue.created)
+        defences = list_defences(issue.title, parsed.prose)
+        return replace(add_variables(parsed, found), intent=intent, day=issue.created, defences=defences)
     return replace(found, intent=intent)
 
 
@@ -80,7 +83,7 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     if cut is None or not _needs_rest(found, cut):
         return found
     rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
-    missing = (*(one for one in found.missing if one.kind != "code"), rest)  # code is missing because of the cut
+    missing = (*(one for one in found.missing if one.kind not in ("code", CALL)), rest)  # missing because of the cut
     if isinstance(found, NoRepro):
         reason = f"The description breaks off inside a {cut.inside}, in line {cut.line}."
         return replace(found, reason=reason, missing=missing)
@@ -106,7 +109,8 @@ def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Ext
         return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=None)
     if (tools := parsed.vocabulary.tools) is not None:
         return _choose_testcase(parsed, parsed.toolchain, tools, allowed)
-    return extract_python(parsed, parsed.toolchain, allowed) or _explain_no_testcase(parsed)
+    python = extract_python(parsed, parsed.toolchain, allowed)
+    return python or extract_module_call(parsed, parsed.toolchain) or _explain_no_testcase(parsed)
 
 
 def _choose_testcase(
@@ -160,6 +164,8 @@ def _is_self_contained(python: Repro) -> bool:
 def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
     """Return the reason why there is no testcase. The reason names the kinds of text that were found instead."""
     kinds = {piece.kind for piece in parsed.pieces}
+    devices = parsed.vocabulary.read_devices(DeviceText(title=parsed.issue.title, prose=parsed.prose))
+    claim = make_claim(parsed, "", devices.named)
     links = [link.url for link in find_links(parsed.issue.body) if not link.shows_output]
     if links := [*links, *find_stored_files(parsed.issue.body)]:
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
@@ -172,15 +178,14 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
             )
             name = "the function around the MLIR operations shown"
         elif Kind.MLIR in kinds:
-            reason = "The issue gives MLIR, but neither the command nor what goes wrong with it."
-            name = "the command that was run"
+            reason = "The issue gives MLIR, but not the command that shows the failure."
+            name = "the command that shows the failure"
         elif kinds & {Kind.OUTPUT, Kind.TRACEBACK}:
             reason = "The issue shows output, but no program or command that leads to it."
             name = "the program that prints this"
         else:
             reason = "The issue holds no code that could be run."
             name = "a program or command that shows the failure"
-        missing = (Missing(kind="code", name=name),)
-    devices = parsed.vocabulary.read_devices(DeviceText(title=parsed.issue.title, prose=parsed.prose))
-    claim = make_claim(parsed, "", devices.named)
+        gives_program = Kind.MLIR in kinds and claim.kind is not ClaimKind.UNKNOWN
+        missing = (Missing(kind=CALL if gives_program else "code", name=name),)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)

@@ -178,7 +178,8 @@ def _is_about_moved_name(parsed: ParsedIssue, claim: Claim) -> bool:
     if parsed.toolchain is None or claim.signature is None:
         return False
     message = f"{claim.signature.type}: {claim.signature.message}"
-    return find_moved_name(message, find_toolchain(parsed.toolchain).DRIFT) is not None
+    entry = find_moved_name(message, find_toolchain(parsed.toolchain).DRIFT)
+    return entry is not None and entry.gone_in is not None  # None: the name exists, and needs an import of its own
 
 
 def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent, int]]:

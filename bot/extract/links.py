@@ -62,6 +62,23 @@ def _iter_links(text: str, forge: str) -> Iterator[Link]:
         )
 
 
+_NAME = re.compile(r"(?<![\w./-])[\w+-]{1,100}\.mlir\b")
+
+
+def find_linked_names(text: str) -> frozenset[str]:
+    """Return the names of MLIR files that the text offers behind a link: ``run `model.mlir` from [here](…)``.
+
+    The name stands before the link, in the same line.
+    """
+    found = (
+        name
+        for link in find_links(text)
+        if not link.shows_output
+        for name in _NAME.findall(text[: text.find(link.url)].rpartition("\n")[2][-200:])
+    )
+    return frozenset(found)
+
+
 _STORE = re.compile(
     r"https://(?:(?:www\.)?pastebin\.com|paste\.ee|hastebin\.com|dpaste\.(?:org|com)|pastes\.dev|drive\.google\.com"
     r"|(?:www\.)?dropbox\.com|1drv\.ms|storage\.googleapis\.com)/[\w./?=&%#-]{4,200}"

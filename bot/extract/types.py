@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from runners.core.protocol import Claim, Testcase
 
@@ -78,7 +79,7 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module``, ``code``, or `REST`."""
+    """``file``, ``name``, ``module``, ``code``, `CALL`, or `REST`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
@@ -86,8 +87,25 @@ class Missing:
     """Why ``url`` did not give the part: a clause after "it …", in our own words."""
 
 
+_BINARY = frozenset(
+    (
+        *(".onnx", ".npy", ".npz", ".pkl", ".pt", ".pth", ".safetensors", ".gguf", ".tflite", ".pb"),
+        *(".vmfb", ".mlirbc", ".irpa", ".bin"),
+    )
+)
+
+
+def is_binary_name(name: str) -> bool:
+    """True for a file whose name says that its content is no text. No testcase holds such a file."""
+    return PurePosixPath(name).suffix.lower() in _BINARY
+
+
 REST = "rest"
 """The kind of the missing rest of a program or command that breaks off at the end of the description."""
+
+
+CALL = "call"
+"""The kind of the missing call of the compiler, for a text that gives the program to compile and not the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +124,8 @@ class Repro:
     """The day of the report. It tells which build "main" was, and which releases are younger."""
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
+    defences: tuple[str, ...] = ()
+    """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

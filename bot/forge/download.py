@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -79,6 +76,9 @@ def make_downloader(is_allowed: Callable[[str], bool], *, timeout_s: float = 10,
 
     Uses urllib's bare handlers, since these send no credentials. ``requests`` would look for some in a ``.netrc``.
     """
+    import http.client
+    import urllib.request  # TLS takes 0.03 s, which an issue in a file need not take
+
     opener = urllib.request.OpenerDirector()
     for handler in (urllib.request.ProxyHandler(), urllib.request.HTTPHandler(), urllib.request.HTTPSHandler()):
         opener.add_handler(handler)
@@ -102,6 +102,8 @@ def make_downloader(is_allowed: Callable[[str], bool], *, timeout_s: float = 10,
 
 
 def _describe_error(error: Exception) -> str:
+    import urllib.error
+
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return "took too long to fetch"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from bot.extract.types import is_binary_name
+
 MAX_FILES = 8
 """Limit for the links followed, and for the files taken out of each zip."""
 MAX_FILE_BYTES = 8 * 1024**2
@@ -12,7 +14,6 @@ MAX_TOTAL_BYTES = 24 * 1024**2
 """Limit for all bytes fetched and unpacked together."""
 
 TEXT = frozenset({".py", ".mlir", ".txt", ".json"})
-BINARY = frozenset({".onnx", ".npy", ".npz", ".pkl", ".pt", ".vmfb", ".mlirbc", ".irpa"})
 
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.I)
 """Names that Windows takes for a device under any ending."""
@@ -28,6 +29,6 @@ def check_file_name(name: str) -> str:
     if not name or suffix in TEXT or suffix == ".zip":
         is_safe = re.fullmatch(r"[\w+][\w.+ -]{0,199}", name) and not _DEVICE.match(name)
         return "" if is_safe or not name else "has a name that no file should have"
-    if suffix in BINARY:
+    if is_binary_name(name):
         return "is a binary file, which a testcase cannot hold yet"
     return f"is none of {', '.join(sorted({*TEXT, '.zip'}))}"

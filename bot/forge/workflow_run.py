@@ -16,6 +16,8 @@ import msgspec
 
 UPLOAD_STEP = "Upload the result"
 """Name of the step in the workflows that uploads a cell's result."""
+COMMITS_JOB = "commits"
+"""Name of the job that ranks commits. Its artifact is named as a cell's, ``cell-commits``; no cell has this name."""
 CLOCK_SKEW = timedelta(seconds=10)
 """The runner's clock gives the times of a step, GitHub's the time of an artifact."""
 
@@ -50,11 +52,12 @@ class WorkflowRun:
 
 def refuse_unproven(cells: Iterable[str], run: WorkflowRun) -> dict[str, str]:
     """Return cell → clause on why its artifact is refused, for each cell whose job is not shown to be the origin."""
-    return {cell: why for cell in cells if (why := _refuse_cell(cell, run)) is not None}
+    return {cell: why for cell in cells if (why := refuse_artifact(f"probe ({cell})", cell, run)) is not None}
 
 
-def _refuse_cell(cell: str, run: WorkflowRun) -> str | None:
-    jobs = [job for job in run.jobs if job.name.rpartition(" / ")[2] == f"probe ({cell})"]
+def refuse_artifact(name: str, cell: str, run: WorkflowRun) -> str | None:
+    """Return why the artifact of ``cell`` is refused, a clause; None if the job ``name`` is its proven origin."""
+    jobs = [job for job in run.jobs if job.name.rpartition(" / ")[2] == name]
     if len(jobs) != 1:
         return f"{len(jobs)} jobs of the run have its name, so its result has no certain origin"
     uploads = [step for step in jobs[0].steps if step.name == UPLOAD_STEP and step.conclusion == "success"]

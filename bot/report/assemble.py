@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from bot.extract.types import REST, Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
+from bot.suspects.commits_file import CommitsFile, adopt_ranking
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
 from bot.suspects.rank import make_query
 from bot.verdict.bisections import find_bisections
@@ -64,8 +65,11 @@ def assemble_report(
     notes: tuple[str, ...],
     catalogue: Catalogue,
     history: CommitHistory | None = None,
+    ranking: CommitsFile | None = None,
 ) -> Report:
     """Judge the runs of ``plan`` and return the report.
+
+    The commits of its changes are ranked with a ``history``, or taken from the ``ranking`` of another job.
 
     Raises:
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
@@ -75,11 +79,13 @@ def assemble_report(
     observations = evidence.observations
     verdict = judge(evidence)
     found = find_bisections(evidence, verdict.kind, catalogue)
+    repository = catalogue.get_listing(plan.testcase.toolchain).repository
     ranked = RankedRanges(bisections=found)
     if history is not None:
-        repository = catalogue.get_listing(plan.testcase.toolchain).repository
         query = make_query(asked.issue, asked.extraction, repository)
         ranked = rank_ranges(evidence, verdict.kind, found, query, catalogue, history)
+    elif ranking is not None:
+        ranked = adopt_ranking(ranking, evidence, verdict.kind, found)
     return Report(
         issue=asked.issue,
         extraction=asked.extraction,
@@ -88,12 +94,16 @@ def assemble_report(
         bisections=ranked.bisections,
         verdict=verdict,
         command=asked.command,
-        notes=(*notes, *seen.conditions, *_list_software_devices(seen.observations), *ranked.notes),
+        notes=(
+            *(*notes, *seen.conditions, *_list_software_devices(seen.observations)),
+            *([f"the commits of the change are not ranked: {ranked.problem}"] if ranked.problem else []),
+        ),
         likely=ranked.likely,
         smaller=seen.smaller,
         plan=plan,
         releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
-        repository=catalogue.get_listing(plan.testcase.toolchain).repository or "",
+        repository=repository or "",
+        unranked=ranked.problem,
     )
 
 
@@ -118,6 +128,7 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
         generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
+        defences=asked.extraction.defences if isinstance(asked.extraction, Repro) else (),
     )
 
 

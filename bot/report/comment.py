@@ -149,7 +149,7 @@ def render_footer(report: Report) -> str:
 
 
 _FOOTER = (
-    "Automatic answer of Reprobot. `/repro run` repeats it, `/repro help` lists commands, `/repro void REASON`"
+    "Automatic answer of Reprobot. `/repro rerun` repeats it, `/repro help` lists commands, `/repro void REASON`"
     " withdraws it (maintainers)."
 )
 

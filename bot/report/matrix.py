@@ -144,8 +144,8 @@ class MergedCell:
 
     tallies: tuple[RunTally, ...] = ()
     variant: Variant = Variant.ORIGINAL
-    builds: int = 0
-    """Number of builds that ran on this device."""
+    versions: tuple[str, ...] = ()
+    """The builds that ran on this device."""
 
     @property
     def key(self) -> tuple[Variant, frozenset[Behaviour]]:
@@ -176,7 +176,7 @@ def merge_rows(observations: Sequence[Observation]) -> tuple[tuple[str, ...], tu
         row = MergedRow(
             toolchain=toolchain,
             versions=(version,),
-            cells=tuple(_make_cell([seen for seen in mine if seen.device == device]) for device in devices),
+            cells=tuple(_make_cell(version, [seen for seen in mine if seen.device == device]) for device in devices),
             fork=next((seen.fork for seen in mine if seen.fork), ""),
         )
         if merged and _are_alike(merged[-1], row):
@@ -186,9 +186,9 @@ def merge_rows(observations: Sequence[Observation]) -> tuple[tuple[str, ...], tu
     return devices, tuple(merged)
 
 
-def _make_cell(seen: Sequence[Observation]) -> MergedCell:
+def _make_cell(version: str, seen: Sequence[Observation]) -> MergedCell:
     variant, runs = choose_telling(seen)
-    return MergedCell(tallies=_count_tallies(runs), variant=variant, builds=1) if runs else MergedCell()
+    return MergedCell(tallies=_count_tallies(runs), variant=variant, versions=(version,)) if runs else MergedCell()
 
 
 def choose_telling(seen: Sequence[Observation]) -> tuple[Variant, Sequence[Observation]]:
@@ -229,4 +229,4 @@ def _join_cells(a: MergedCell, b: MergedCell) -> MergedCell:
         RunTally(answer=answers[behaviour], behaviour=behaviour, times=n, runs=runs)
         for behaviour, n in times.most_common()
     )
-    return MergedCell(tallies=tallies, variant=a.variant, builds=a.builds + b.builds)
+    return MergedCell(tallies=tallies, variant=a.variant, versions=a.versions + b.versions)

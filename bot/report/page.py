@@ -29,7 +29,7 @@ from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_changes, render_landing, render_likely_fix
 from bot.report.sections.reasons import render_reasons
 from bot.report.sections.request import render_request
-from bot.report.sections.run_again import list_shell_lines
+from bot.report.sections.run_again import list_shell_lines, render_ranking
 from bot.report.sections.table import VARIANT_NOTES
 from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
 from bot.verdict.behaviour import Behaviour, find_behaviour
@@ -62,6 +62,7 @@ def render_page(report: Report) -> str:
             findings=_render_html(render_evidence(list_findings(report), folds=False)),
             derived=_render_html(render_derived(report.observations)),
             by_hand=list_shell_lines(report),
+            ranking=_render_html(render_ranking(report)),
             decided=[_render_html(escape_prose(text)) for text in list_decision_notes(report)],
             style=Markup(style),
             policy=_make_policy(style),

@@ -6,7 +6,7 @@ The template draws it as inline SVG. The description says in words all that the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -20,9 +20,18 @@ LEVELS = 3
 CHAR_WIDTH = 7.4
 """Width of a character of a label, in the picture's units: to keep labels apart."""
 
-SHAPES = {Behaviour.FAILS: "cross", Behaviour.CLEAN: "circle", Behaviour.COMPILES: "square"}
-"""Shapes beside colours, for readers that do not tell the colours apart. All other behaviours are a ring."""
-CLASSES = {Behaviour.FAILS: "bad", Behaviour.CLEAN: "good", Behaviour.COMPILES: "compiles"}
+SHAPES: Mapping[Behaviour | None, str] = {
+    Behaviour.FAILS: "cross",
+    Behaviour.CLEAN: "circle",
+    Behaviour.COMPILES: "square",
+}
+"""Shapes beside colours, for readers that do not tell the colours apart. A ring is any other behaviour, or runs that
+disagree."""
+CLASSES: Mapping[Behaviour | None, str] = {
+    Behaviour.FAILS: "bad",
+    Behaviour.CLEAN: "good",
+    Behaviour.COMPILES: "compiles",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +102,12 @@ def _make_marks(builds: Sequence[DatedBuild], scale: _Scale, reported: str) -> l
     for _, group in itertools.groupby(builds, key=lambda one: one.words):
         period = list(group)
         for one in period:
-            main = one.behaviours[0]
             labelled = one in (period[0], period[-1]) or one.version == reported
             marks.append(
                 Mark(
                     x=scale.place(one.day),
-                    shape=SHAPES.get(main, "ring"),
-                    css=CLASSES.get(main, "skip"),
+                    shape=SHAPES.get(one.agreed, "ring"),
+                    css=CLASSES.get(one.agreed, "skip"),
                     label=one.version if labelled else "",
                     words=one.words,
                 )

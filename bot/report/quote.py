@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 ZERO_WIDTH_SPACE = "\u200b"
 """Inserted between ``@`` and a name. Neither a backslash nor a code block prevents a mention: a reply by e-mail
@@ -28,7 +29,7 @@ _BLANK = frozenset(
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 """Letters, marks and symbols by category that are invisible. 256 variation selectors carry any hidden text."""
-_UNUSUAL = re.compile(r"[^\n\t -~]")
+_UNUSUAL = re.compile(r"[^\n\t -~]+")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
 _DECORATOR = re.compile(r"^([ \t]*)@(?=\w)", re.MULTILINE)
@@ -46,12 +47,19 @@ def clean_text(text: str) -> str:
 
     Line ends of every kind become ``\\n``. Lone surrogates become U+FFFD, so that the result always encodes to UTF-8.
     """
+    if text.isascii() and text.isprintable():
+        return text  # the most frequent case: one line without anything to remove
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
     return _UNUSUAL.sub(_drop_invisible, text)
 
 
 def _drop_invisible(found: re.Match[str]) -> str:
-    character = found[0]
+    return "".join(map(_show_character, found[0]))
+
+
+@lru_cache(maxsize=4096)
+def _show_character(character: str) -> str:
+    """Return the character, U+FFFD for a lone surrogate, and an empty string for an invisible character."""
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"

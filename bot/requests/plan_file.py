@@ -7,7 +7,7 @@ releases. Only releases that are all run, without a search, are split over sever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -23,6 +23,8 @@ from bot.requests.markdown_lines import CodeBlock
 from bot.requests.result_files import JobResults
 from bot.requests.testcase import extract_with_blocks, read_testcase
 from bot.settings import Settings
+from bot.suspects.commits_file import CommitsFile
+from bot.suspects.ranges import CommitHistory
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
@@ -118,11 +120,17 @@ def make_case(
 
 
 def plan_issue(
-    issue: Issue, settings: Settings, catalogue: Catalogue, *, workers: int | None = None
+    issue: Issue,
+    settings: Settings,
+    catalogue: Catalogue,
+    *,
+    workers: int | None = None,
+    answered: Collection[str] = (),
 ) -> Report | SealedPlan:
     """Plan the run of an issue outside any conversation. Return its report if there is no testcase to run.
 
-    ``workers`` is the number of runs at the same time.
+    ``workers`` is the number of runs at the same time. ``answered`` are the releases of an earlier answer to the same
+    text.
 
     Raises:
         UserError: the settings name a version or device that does not exist, or the testcase is too large.
@@ -135,7 +143,9 @@ def plan_issue(
         budget = msgspec.structs.replace(asked.options.budget, workers=workers)
         asked = replace(asked, options=replace(asked.options, budget=budget))
     assert isinstance(asked.extraction, Repro)
-    return seal_plan(make_case(asked, make_plan(asked.extraction, catalogue, asked.options), settings))
+    return seal_plan(
+        make_case(asked, make_plan(asked.extraction, catalogue, asked.options, answered=answered), settings)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- plan → cells
@@ -183,8 +193,15 @@ def split_releases(plan: Plan, size: int) -> tuple[Plan, ...]:
 # ---------------------------------------------------------------------------------------------- results → report
 
 
-def judge_results(case: Case, results: JobResults, catalogue: Catalogue) -> Report:
-    """Return the report of a case from the results of its cells.
+def judge_results(
+    case: Case,
+    results: JobResults,
+    catalogue: Catalogue,
+    *,
+    history: CommitHistory | None = None,
+    ranking: CommitsFile | None = None,
+) -> Report:
+    """Return the report of a case from the results of its cells. The last two are as in `assemble_report`.
 
     Raises:
         InfraError: no cell ran the testcase, through failures of ours.
@@ -201,4 +218,6 @@ def judge_results(case: Case, results: JobResults, catalogue: Catalogue) -> Repo
         results.seen,
         notes=(*case.notes, *missing),
         catalogue=catalogue,
+        history=history,
+        ranking=ranking,
     )

@@ -62,7 +62,7 @@ def _read_inputs(inputs: Mapping[str, str]) -> dict[str, Any]:
 def _convert_input(name: str, text: str) -> Any:
     """Convert the text of an input to the type of its setting."""
     match name:
-        case "bisect" | "labels":
+        case "bisect" | "commits" | "labels":
             if text.lower() not in ("true", "false"):
                 raise UserError(f"the input {name} is {text[:40]!r}: write true or false")
             return text.lower() == "true"

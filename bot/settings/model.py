@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -121,6 +122,7 @@ class Settings(SettingsSection, frozen=True, kw_only=True):
     versions: Annotated[_Spec | None, _describe("Releases to run: a list, a range A..B, latest or all.")] = None
     devices: Annotated[tuple[_Device, ...], _describe("Further devices to run every testcase on.", max_length=8)] = ()
     bisect: Annotated[bool, _describe("Look for the release where the behaviour changes.")] = True
+    commits: Annotated[bool, _describe("List the commits of a change that are most related to the issue.")] = True
     sandbox: Annotated[
         str,
         _describe("auto, docker, podman, bubblewrap or gvisor.", pattern=r"^(auto|docker|podman|bubblewrap|gvisor)$"),
@@ -177,6 +179,7 @@ INPUTS: Mapping[str, ActionInput] = MappingProxyType(
             ("versions", "Releases to run: a list, a range A..B, latest or all."),
             ("devices", "Further devices to run every testcase on, separated by commas."),
             ("bisect", "Look for the release where the behaviour changes: true or false."),
+            ("commits", "List the commits of a change that are most related to the issue: true or false."),
             ("limits.timeout", "Seconds that one run of a testcase may take, at most 3600."),
             ("without-code", "Answer to an issue without a testcase: silent, incomplete or ask."),
             ("labels", "Put labels on issues: true or false."),
@@ -200,7 +203,12 @@ def list_keys(struct: type[SettingsSection] = Settings, path: str = "") -> Itera
             yield from list_keys(section, f"{path}{field.encode_name}.")
 
 
+@cache
+def _get_types(struct: type[SettingsSection]) -> dict[str, Any]:
+    return get_type_hints(struct)
+
+
 def find_section(struct: type[SettingsSection], name: str) -> type[SettingsSection] | None:
     """Return the type of the field ``name`` if the field is a section, else None."""
-    hint = get_type_hints(struct)[name]
+    hint = _get_types(struct)[name]
     return hint if isinstance(hint, type) and issubclass(hint, SettingsSection) else None

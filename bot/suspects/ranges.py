@@ -40,11 +40,12 @@ class CommitHistory(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedRanges:
-    """Bisections with ranked commits, the likely fix, and notes on ranges that could not be read."""
+    """Bisections with ranked commits, and the likely fix."""
 
     bisections: tuple[Bisection, ...]
     likely: LikelyFix | None = None
-    notes: tuple[str, ...] = ()
+    problem: str = ""
+    """Clause on why the commits could not be ranked."""
 
 
 def rank_ranges(
@@ -66,7 +67,7 @@ def rank_ranges(
             else None,
         )
     except ReprobotError as error:
-        return RankedRanges(bisections=bisections, notes=(f"the commits could not be ranked: {error}",))
+        return RankedRanges(bisections=bisections, problem=str(error))
 
 
 def _add_suspects(

@@ -17,15 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
-from typing import Literal
-
-import snowballstemmer
+from functools import cache, lru_cache
+from typing import Any, Literal
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.suspects.observed import Part
-from bot.suspects.related import SAME, WORDS_OF_PLATFORMS
+from bot.suspects.related import SAME, TARGETS, WORDS_OF_PLATFORMS
 from runners.core.protocol import Commit, Suspect
 from runners.toolchains import TOOLCHAINS
 
@@ -76,6 +74,8 @@ class Weights:
     """Weight of a word that means the same in these compilers as a word of the report."""
     fixing: float = 1.4
     chore: float = 0.5
+    elsewhere: float = 0.3
+    """Factor for a commit that is for targets that the report does not name, while the report names another."""
     untimely: float = 0.1
     """Factor for a fix made before the report, or a cause made after it."""
     days: float = 15.0
@@ -159,10 +159,14 @@ def _split_with_origin(text: str) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=1 << 16)
 def stem_word(word: str) -> str:
     """Return the stem of ``word``: ``bufferization`` and ``bufferize`` have the same."""
-    return str(_STEMMER.stemWord(word))
+    return str(_open_stemmer().stemWord(word))
 
 
-_STEMMER = snowballstemmer.stemmer("english")
+@cache
+def _open_stemmer() -> Any:
+    import snowballstemmer  # the stemmers of all languages, which few answers need: only those that rank commits
+
+    return snowballstemmer.stemmer("english")
 
 
 # ------------------------------------------------------------------------------------------------- ranking
@@ -181,11 +185,13 @@ def rank_commits(
     rarity = _compute_rarity(counts)
     mean = sum(sum(one.values()) for one in counts) / max(1, len(counts)) or 1.0
     undone = _find_undone(commits)
+    targets = _name_targets(frozenset(split_words(f"{query.title}\n{query.text}")))
     ranked = []
     for commit, frequencies in zip(commits, counts, strict=True):
         parts = _score_words(frequencies, sought, rarity, mean, weights)
         prior, reasons = _weigh_commit(commit, query, sought, direction, weights)
         prior = 0.0 if commit.sha in undone else prior
+        prior *= weights.elsewhere if targets and targets.isdisjoint(_find_targets(commit) or targets) else 1.0
         named = ("names the issue",) if _NAMED in parts else ()
         shown = (*named, *_describe_sources(commit, query.parts), *_describe_shared(parts, names), *reasons)
         why = shown if parts else ()
@@ -220,7 +226,7 @@ def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
         for word in split_words(part.name)[:1]:
             weighed[word] = weighed.get(word, 0.0) + (1.0 if part.is_dispatch else weights.part)
     for word, weight in tuple(weighed.items()):
-        for same in _SAME.get(word, ()):
+        for same in _map_related().get(word, ()):
             weighed[same] = max(weighed.get(same, 0.0), weights.related * weight)
     sources = {_SOURCE + part.name: weights.source for part in query.parts if part.files}
     return weighed | sources | {_NAMED: weights.named}
@@ -231,11 +237,14 @@ _SOURCE = "file of "
 _NAMED = "the issue"
 
 
-_SAME = {
-    stem_word(word): tuple(split_words(same))
-    for related in (SAME, *(one.related for one in _COMMIT_WORDS))
-    for word, same in related.items()
-}
+@cache
+def _map_related() -> Mapping[str, tuple[str, ...]]:
+    """Return the stem of each word of reports, with the words that commits use for it."""
+    return {
+        stem_word(word): tuple(split_words(same))
+        for related in (SAME, *(one.related for one in _COMMIT_WORDS))
+        for word, same in related.items()
+    }
 
 
 def _names_issue(commit: Commit, number: int | None) -> bool:
@@ -334,12 +343,43 @@ def _find_undone(commits: Sequence[Commit]) -> frozenset[str]:
 def _is_for_other_platforms(commit: Commit, sought: Mapping[str, float]) -> bool:
     """True if all paths of the commit are for platforms that the report does not mention."""
     return bool(commit.paths) and all(
-        any(part in path.lower().split("/") and not sought.keys() & known for part, known in _PLATFORMS.items())
+        any(part in path.lower().split("/") and not sought.keys() & known for part, known in _map_platforms().items())
         for path in commit.paths
     )
 
 
-_PLATFORMS = {part: frozenset(split_words(known)) for part, known in WORDS_OF_PLATFORMS.items()}
+@cache
+def _map_platforms() -> Mapping[str, frozenset[str]]:
+    """Return the name of each platform's folder, with the words of reports that have to do with it."""
+    return {part: frozenset(split_words(known)) for part, known in WORDS_OF_PLATFORMS.items()}
+
+
+_TARGETS = {
+    target: frozenset((words + "".join(f" {one.targets.get(target, '')}" for one in _COMMIT_WORDS)).split())
+    for target, words in TARGETS.items()
+}
+_TARGET_WORDS = frozenset().union(*_TARGETS.values())
+_LABEL = re.compile(r"\[([^\[\]]{1,40})\]")
+
+
+def _name_targets(words: frozenset[str]) -> frozenset[str]:
+    """Return all words of the targets that a report names: by a word of that target alone, else by a shared word."""
+    shared = {word for word in _TARGET_WORDS if sum(word in one for one in _TARGETS.values()) > 1}
+    named = [one for one in _TARGETS.values() if (one - shared) & words] or [
+        one for one in _TARGETS.values() if one & words
+    ]
+    return frozenset().union(*named)
+
+
+def _find_targets(commit: Commit) -> frozenset[str]:
+    """Return the words of targets in the labels of a commit, and in its paths if each of them has one."""
+    labels = _find_words(" ".join(_LABEL.findall(commit.subject)))
+    paths = [_find_words(path) for path in commit.paths]
+    return labels.union(*paths) if all(paths) else labels
+
+
+def _find_words(text: str) -> frozenset[str]:
+    return _TARGET_WORDS.intersection(re.findall(r"[a-z]+\d*", text.lower()))
 
 
 def _weigh_date(

@@ -30,3 +30,12 @@ WORDS_OF_PLATFORMS = {
     "riscv": "riscv",
 }
 """A folder's name to the words of a report that may have to do with it."""
+
+TARGETS = {
+    "cpu": "cpu x86 aarch64 arm riscv",
+    "cuda": "cuda nvidia nvgpu nvvm gpu",
+    "rocm": "rocm hip amdgpu rocdl amd gfx gpu",
+    "vulkan": "vulkan spirv gpu",
+    "metal": "metal spirv gpu",
+}
+"""A target to its words in reports, labels of commits (``[ROCm]``) and paths. Toolchains add words of their own."""

@@ -140,7 +140,7 @@
   function drawRows(force = false) {
     const view = $("scroll");
     const first = Math.max(0, Math.floor(view.scrollTop / ROW_PX) - 8);
-    const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW_PX) + 16);
+    const last = Math.min(shown.length, first + Math.ceil(innerHeight / ROW_PX) + 16);
     const window = `${first}-${last}`;
     if (!force && window === drawn) return;
     drawn = window;
@@ -266,7 +266,7 @@
     const lines = data.changes.map((one) => [issueButton(one.id), titleOf(one.before), titleOf(one.after), one.why]);
     $("changes").append(lines.length
       ? makeTable(["Issue", "Before", "Now", "Why it ran again"], lines.slice(0, 200))
-      : make("p", { class: "soft" }, "No verdict changed."));
+      : make("p", { class: "soft" }, data.sweep.sweep > 1 ? "No verdict changed." : "This is the first sweep."));
     if (lines.length > 200) $("changes").append(make("p", { class: "soft" }, `and ${lines.length - 200} more: order by “changed first”`));
   }
 

@@ -50,12 +50,14 @@ COLUMNS = (
 )
 TRUTH_COLUMNS = ("id", "verdict", "confidence", "answered", "agrees", "fact", "commit")
 
+DASHBOARD = ("index.html", "index.md", "issues.csv", "issues.json", "sweep.json", "truth.csv", "truth.json")
+"""The files that each sweep writes, beside the folder of reports and its own state."""
+
 
 def write_dashboard(
     out: Path, name: str, state: TrackerState, summary: SweepSummary, catalogue: Catalogue, *, now: datetime
 ) -> None:
-    """Write ``index.html``, ``issues.json``, ``issues.csv``, ``truth.json``, ``truth.csv``, ``index.md`` and
-    ``sweep.json`` into the folder ``out``.
+    """Write the files ``DASHBOARD`` into the folder ``out``.
 
     Raises:
         UserError: a file cannot be written.
@@ -65,13 +67,17 @@ def write_dashboard(
     state.keep_rows(rows)
     changes = state.list_changes(summary.sweep)
     truth = list_truth(state.list_answers(), {row.issue.id: row for row in rows}, state.list_fates())
-    write_file(out / "index.html", render_dashboard(name, rows, changes, truth, summary, catalogue, now=now))
-    write_file(out / "truth.json", format_json({"schema": 1, "tracker": name, **dump_truth(truth)}))
-    write_file(out / "truth.csv", render_truth_csv(truth))
-    write_file(out / "issues.json", format_json({"schema": 1, "tracker": name, "issues": msgspec.to_builtins(rows)}))
-    write_file(out / "issues.csv", render_csv(rows))
-    write_file(out / "index.md", render_markdown(name, rows))
-    write_file(out / "sweep.json", format_json({"schema": 1, "tracker": name, **_dump_cost(summary)}))
+    texts = (
+        render_dashboard(name, rows, changes, truth, summary, catalogue, now=now),
+        render_markdown(name, rows),
+        render_csv(rows),
+        format_json({"schema": 1, "tracker": name, "issues": msgspec.to_builtins(rows)}),
+        format_json({"schema": 1, "tracker": name, **_dump_cost(summary)}),
+        render_truth_csv(truth),
+        format_json({"schema": 1, "tracker": name, **dump_truth(truth)}),
+    )
+    for file, text in zip(DASHBOARD, texts, strict=True):
+        write_file(out / file, text)
 
 
 def _dump_cost(summary: SweepSummary) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     not_in: tuple[str, ...] = ()
     """Releases of maintenance branches that were published after the fix and still fail."""
     regressed_in: str = ""
+    """The first release with the failure; empty if no older release ran cleanly."""
     why: str = ""
     """Why there is no run, or why the row failed."""
     testcase: str = ""

@@ -37,9 +37,7 @@ def make_row(
         or next((one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""),
         fixed_by=landing.change,
         not_in=landing.without,
-        regressed_in=next(
-            (one.first_bad for one in report.bisections if one.direction == "introduced" and one.first_bad), ""
-        ),
+        regressed_in=_find_regression(report),
         why=(verdict.reasons[0] if verdict.reasons else verdict.headline)[:MAX_WORDS] if unjudged else "",
         testcase=digest_of(repro.testcase) if repro is not None else "",
         failure=find_failure(report.observations),
@@ -48,6 +46,12 @@ def make_row(
         answered=answered,
         work=work,
     )
+
+
+def _find_regression(report: Report) -> str:
+    """Return the first release with the failure; empty if it fails on the oldest release that was run."""
+    introduced = (one for one in report.bisections if one.direction == "introduced" and one.last_good)
+    return next((one.first_bad for one in introduced if one.first_bad), "")
 
 
 def summarize_cells(observations: Iterable[Observation], device: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ from bot.requests.plan_file import SealedPlan, judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
 from bot.tracker.cost import SweepSummary, format_time
-from bot.tracker.due import TEXT, digest_builds, digest_product, digest_settings, digest_text, explain_due
+from bot.tracker.due import RELEASE, TEXT, digest_builds, digest_product, digest_settings, digest_text, explain_due
 from bot.tracker.rows import FAILED, Change, Fingerprint, IssueRow, TrackedIssue, Work
 from bot.tracker.sources import IssueSource, Selection
 from bot.tracker.state import TrackerState
@@ -376,7 +376,8 @@ def _plan_task(sweep: TrackerSweep, task: Task) -> _PlannedTask:
             if task.row.fingerprint.text == text:
                 return _PlannedTask(text=text, reason="", planned=None)
             reason = TEXT
-        planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
+        answered = task.row.cells if task.row is not None and reason == RELEASE else {}
+        planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1, answered=answered)
         plan = None if isinstance(planned, Report) else read_plan(planned.data, planned.sha256)
         return _PlannedTask(text=text, reason=reason, planned=planned, plan=plan)
 

@@ -34,6 +34,8 @@ _BY_OUTCOME = {
     Outcome.OUT_OF_MEMORY: Behaviour.OUT_OF_MEMORY,
     Outcome.INFRA: Behaviour.NOT_RUN,
 }
+NO_DEVICE = "device or runtime here"
+"""End of `Observation.why` of a run whose device is absent."""
 COMPILES = "compiles; "
 """Start of `Observation.why` of a run that compiled, and whose device is absent."""
 

@@ -23,6 +23,7 @@ from runners.core.protocol import (
     Plan,
     Variant,
 )
+from runners.toolchains.earlier import find_last_day
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 """Causes of differing results that a finding may name, the most specific last."""
@@ -43,6 +44,8 @@ class Evidence:
     """True if the inputs of the testcase are generated, because the report gives only their types."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
+    defences: tuple[str, ...] = ()
+    """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
 
     def combine_answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """Return one answer for each release that ran. ``device`` defaults to the testcase's own."""
@@ -127,6 +130,12 @@ class Evidence:
     def is_dated(self) -> bool:
         """True if the build that stands for the reported one was chosen by the day of the report alone."""
         return self.plan.reported is not None and not any(re.search(r"\d", name) for name in self.plan.claim.versions)
+
+    def has_build_of_its_time(self) -> bool:
+        """True if the reported release is in the catalogue, or the report is younger than the oldest builds in it."""
+        plan = self.plan
+        of_its_day = self.is_dated() and plan.day is not None and plan.day > find_last_day(plan.testcase.toolchain)
+        return of_its_day or self.has_reported_release()
 
     def narrow_range(self) -> Bisection | str | None:
         """Return the change between releases, or the reason why none can be stated; None without such a search."""

@@ -12,8 +12,11 @@ from enum import StrEnum
 from typing import TypeVar, assert_never
 
 from bot.verdict.rules.phrases import join_names, quote_span
+from runners.core.failure.tensor_difference import OUTCOMES
 from runners.core.findings import (
     ADDED_IN,
+    BY_DEFINITION,
+    CALL_FAULT,
     CONTROL,
     FAILURE_GONE,
     LEVEL,
@@ -22,7 +25,9 @@ from runners.core.findings import (
     PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
+    RUNS_TO_ITS_CHECK,
     VOTE,
+    CallFault,
     Moved,
     Rule,
     Vote,
@@ -106,6 +111,8 @@ def _describe_control(evidence: Evidence) -> str:
     control = str(evidence.get(CONTROL, ""))
     if FAILURE_GONE in control:
         return "the failure is gone"
+    if RUNS_TO_ITS_CHECK in control:
+        return "the testcase runs to the check of its result"
     return "the testcase prints another value" if PRINTS_ANOTHER_VALUE in control else ""
 
 
@@ -121,19 +128,27 @@ def _describe_access(evidence: Evidence, summary: str) -> str:
         )
     if "operation" in evidence:
         gone = _describe_control(evidence)
+        instead = _number(evidence, "instead") if "instead" in evidence else 0
         return (
             f"{_name(evidence, 'operation')} in {_place(evidence)} takes index {_number(evidence, 'value')} of an"
-            f" axis with {_count(extent, 'element')}" + (f"; with index 0 instead, {gone}" if gone else "")
+            f" axis with {_count(extent, 'element')}" + (f"; with index {instead} instead, {gone}" if gone else "")
         )
     subject = _name(evidence, "operator") if evidence.get("operator") else f"the kernel {_name(evidence, 'kernel')}"
     if "access" not in evidence:
         asked = _range(evidence, "outside_range")
         return f"{subject} is asked for {asked} elements of an axis with {_count(extent, 'element')}"
     verb = "writes" if evidence.get("access") == "store" else "reads"
-    source = f"; the index comes from {_name(evidence, 'testcase_value')}" if evidence.get("testcase_value") else ""
+    source = f"; the index comes from {_describe_source(evidence)}" if evidence.get("testcase_value") else ""
     where = f"axis {_number(evidence, 'axis')} of {_name(evidence, 'buffer')}"
     outside = _range(evidence, "outside_range")
     return f"{subject} {verb} index {outside} of {where}, which has {_count(extent, 'element')}{source}"
+
+
+def _describe_source(evidence: Evidence) -> str:
+    """Return a value of the testcase: a name such as ``ids``, or an argument, where only the function is code."""
+    value = _name(evidence, "testcase_value")
+    given = re.fullmatch(r"`argument (\d{1,4}) of ([^`]+)`", value)
+    return f"argument {given[1]} of {quote_span(given[2])}" if given else value
 
 
 def _count(n: int, noun: str) -> str:
@@ -163,6 +178,8 @@ _RULES = {
     Rule.PARALLEL_WRITES: "calls {of} parallel, and all iterations along this dimension write the same element",
     Rule.LIVE_ARGUMENT: "writes into {of}, which is read again later",
     Rule.ZERO_DIVISOR: "divides by zero: the input {of} holds zeros",
+    Rule.DATAFLOW_OUTPUT: "does not give out {of}, which is read after the block",
+    Rule.SHIFT_TOO_FAR: "shifts by the number of bits or further: the input {of} holds the amounts",
 }
 
 
@@ -180,6 +197,51 @@ def _describe_call(evidence: Evidence, summary: str) -> str:
     return f"{first}, and the testcase calls it the old way{call}"
 
 
+def _describe_wrong_call(evidence: Evidence, summary: str) -> str:
+    gone = _describe_control(evidence)
+    said = _CALL_FAULTS[_choice(evidence, CALL_FAULT, CallFault)](evidence)
+    return said + (f"; with only that put right, {gone}" if gone else "")
+
+
+def _describe_count(evidence: Evidence) -> str:
+    takes, passed = _number(evidence, "count"), _number(evidence, "passed")
+    return f"{_name(evidence, 'function')} takes {_count(takes, 'argument')}; the testcase gives {passed}"
+
+
+def _describe_argument(evidence: Evidence) -> str:
+    argument = f"argument {_number(evidence, 'argument')} of {_name(evidence, 'function')}"
+    return f"{argument} is {_name(evidence, 'declared')}; the testcase gives {_name(evidence, 'given')}"
+
+
+def _describe_function(evidence: Evidence) -> str:
+    declared = _names(evidence, "functions")
+    return f"the testcase calls {_name(evidence, 'function')}, and the program declares only {declared}"
+
+
+_CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
+    CallFault.COUNT: _describe_count,
+    CallFault.TYPE: _describe_argument,
+    CallFault.VALUES: lambda evidence: (
+        f"the testcase gives {_count(_number(evidence, 'passed'), 'value')} for {_name(evidence, 'given')}, which has"
+        f" {_count(_number(evidence, 'count'), 'element')}"
+    ),
+    CallFault.NO_FUNCTION: _describe_function,
+    CallFault.PRIVATE: lambda evidence: (
+        f"the testcase calls {_name(evidence, 'function')}, which the program declares private"
+    ),
+    CallFault.TARGET: lambda evidence: (
+        f"the program is compiled for {_name(evidence, 'name')} alone, and run on {_name(evidence, 'device')}"
+    ),
+    CallFault.FLAG: lambda evidence: (
+        f"no known release of {_name(evidence, 'program')} has the flag {_name(evidence, 'name')}"
+    ),
+    CallFault.DEVICE: lambda evidence: (
+        f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"
+        " release"
+    ),
+}
+
+
 def _describe_missing(evidence: Evidence, summary: str) -> str:
     if "module" in evidence:
         added = f"; with {_name(evidence, CONTROL)} it runs cleanly" if evidence.get(CONTROL) else ""
@@ -188,7 +250,14 @@ def _describe_missing(evidence: Evidence, summary: str) -> str:
     return f"the testcase needs the {part} {_name(evidence, 'name')}"
 
 
-_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code", "rest": "rest of"}
+_KINDS_OF_PARTS = {
+    "file": "file",
+    "name": "definition of",
+    "module": "module",
+    "code": "code",
+    "call": "call",
+    "rest": "rest of",
+}
 
 
 # ---------------------------------------------------------------------------------------------- passes
@@ -271,20 +340,15 @@ def _describe_nan(evidence: Evidence, summary: str) -> str:
 
 # ---------------------------------------------------------------------------------------------- circumstances
 
-_DIFFERENCE = re.compile(
-    r"result (\d+): (\d+) of (\d+) values differ, at worst ([-+.\w]{1,24}) and ([-+.\w]{1,24})", re.ASCII
-)
-ONE_FAILS = "one fails as reported, the other runs cleanly"
-"""Evidence ``how`` of devices that differ in their outcome."""
-
 
 def _describe_devices(evidence: Evidence, summary: str) -> str:
-    how = str(evidence.get("how", ""))
-    found = _DIFFERENCE.fullmatch(how)
-    if found is not None:
-        how = f"{found[2]} of {found[3]} values differ, at worst {quote_span(found[4])} and {quote_span(found[5])}"
-    elif how != ONE_FAILS:
-        raise UnknownShapeError("how")
+    match evidence:
+        case {"differ": differ} if differ == OUTCOMES:
+            how = "one fails as reported, the other runs cleanly"
+        case {"count": int(count), "total": int(total), "worst": [str(a), str(b)]}:
+            how = f"{count} of {total} values differ, at worst {quote_span(a)} and {quote_span(b)}"
+        case _:
+            raise UnknownShapeError("differ")
     agreed = f"; they agree on {_names(evidence, 'agree_on')}" if evidence.get("agree_on") else ""
     return (
         f"{_name(evidence, 'device')} differs from {_names(evidence, 'differs_from')} on"
@@ -326,6 +390,8 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
 
 
 def _describe_reference(evidence: Evidence, summary: str) -> str:
+    if evidence.get("name") == BY_DEFINITION:
+        return _describe_definition(evidence)
     source = "from the same module and arguments"
     match evidence.get(VOTE):
         case Vote.DIFFERS:
@@ -340,12 +406,26 @@ def _describe_reference(evidence: Evidence, summary: str) -> str:
             raise UnknownShapeError(VOTE)
 
 
+def _describe_definition(evidence: Evidence) -> str:
+    match _choice(evidence, VOTE, Vote):
+        case Vote.DIFFERS:
+            return (
+                f"{_on(evidence)}, the program returns {_name(evidence, 'returned')} at {_name(evidence, 'at')}; by"
+                f" the definitions of its operations, the value is {_name(evidence, 'expected')}"
+            )
+        case Vote.AGREES:
+            return f"{_on(evidence)}, the program returns what the definitions of its operations give"
+        case never:
+            assert_never(never)
+
+
 _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: _describe_access,
     FindingKind.UNDEFINED_OPERAND: _describe_operand,
     FindingKind.UNINITIALIZED_READ: _describe_unwritten,
     FindingKind.BROKEN_RULE: _describe_rule,
     FindingKind.SIGNATURE_CHANGED: _describe_call,
+    FindingKind.WRONG_CALL: _describe_wrong_call,
     FindingKind.MISSING: _describe_missing,
     FindingKind.GUILTY_PASS: _describe_pass,
     FindingKind.INPUT_MUTATED: _describe_mutation,

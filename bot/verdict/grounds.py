@@ -81,14 +81,14 @@ MEANINGS = {
     Ground.DEPENDS_ON_CONDITION: "the result depends on a condition outside the testcase",
     Ground.CAUSE_FOUND: "a diagnosis found why runs disagree",
     Ground.OWN_REFERENCE: "the testcase computes the right value itself, without the compiler",
-    Ground.REFERENCE_DIFFERS: "NumPy computes another value than the failing build",
+    Ground.REFERENCE_DIFFERS: "a computation without the compiler gives another value than the failing build",
     Ground.COMPUTED_INDEX: "the program computed the wrong index itself",
     Ground.REPAIR_PRINTS_ANOTHER: "the repaired testcase is only known to print another value, not the right value",
     Ground.OTHER_FAILURE_TRACED: "the traced failure is not the reported one",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.UNDEFINED_INPUT: "the testcase reads memory that it never wrote",
-    Ground.REFERENCE_AGREES: "NumPy computes the value of the failing build",
+    Ground.REFERENCE_AGREES: "a computation without the compiler gives the value of the failing build",
 }
 
 

@@ -27,7 +27,8 @@ from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
 from bot.verdict.rules.phrases import join_names, quote_span
-from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced, judge_unquoted
+from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced
+from bot.verdict.rules.unquoted import judge_unquoted
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
 
 

@@ -11,10 +11,11 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.own_reference import computes_reference
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
-from runners.core.findings import LEVEL, Vote, get_vote
+from runners.core.findings import BY_DEFINITION, LEVEL, Vote, get_vote
 from runners.core.protocol import Answer, FindingKind
 
 NUMPY = "NumPy, from the same module and arguments"
+DEFINITIONS = "an interpreter, by the definitions of the operations"
 OWN = "a computation of the testcase's own, without the compiler"
 
 
@@ -24,7 +25,8 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
         if (vote := get_vote(finding)) is not None:
-            found.append(ReferenceVote(reference=NUMPY, wrong=vote is Vote.DIFFERS, version=version))
+            name = DEFINITIONS if finding.evidence.get("name") == BY_DEFINITION else NUMPY
+            found.append(ReferenceVote(reference=name, wrong=vote is Vote.DIFFERS, version=version))
     for finding in evidence.findings:
         name, level = str(finding.evidence.get("name", "none")), finding.evidence.get(LEVEL)
         if finding.kind is FindingKind.GUILTY_PASS and name != "none" and level in (None, "written", "llvm-pass"):

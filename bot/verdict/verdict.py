@@ -162,6 +162,8 @@ class Report:
     """``owner/name`` of the toolchain's repository on GitHub; empty if there is none."""
     log: str = ""
     """Address of the run's log; empty if there is none."""
+    unranked: str = ""
+    """Clause on why the commits of its changes are not ranked although they should be; empty if none was to be."""
 
     def find_release(self, version: str) -> Release | None:
         """Return the facts about a build; None if the catalogue has none."""

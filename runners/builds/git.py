@@ -33,17 +33,20 @@ def call_git(
     *arguments: str,
     network: bool,
     seconds: float = GIT_S,
+    file_bytes: int | None = None,
     variables: Mapping[str, str] = _NO_VARIABLES,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in ``folder`` and return its result with any status.
 
     Without ``network`` git does not fetch, not even missing objects of a partial clone, and takes no optional lock.
-    ``variables`` are added to the environment, which has no other variable of ours except for the network.
+    ``variables`` are added to the environment, which has no other variable of ours except for the network. git is
+    killed if it writes a file of more than ``file_bytes``: a clone writes all objects into one file.
 
     Raises:
         InfraError: git cannot be started or takes too long.
     """
     command, environment = _make_command(folder, arguments, network=network, variables=variables)
+    command = command if file_bytes is None else ["/usr/bin/prlimit", f"--fsize={file_bytes}", "--", *command]
     try:
         return subprocess.run(command, env=environment, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -80,6 +83,7 @@ def run_git(
     folder: Path,
     *arguments: str,
     seconds: float = GIT_S,
+    file_bytes: int | None = None,
     variables: Mapping[str, str] = _NO_VARIABLES,
 ) -> str:
     """Run git in ``folder``, with the network, and return its standard output.
@@ -87,7 +91,7 @@ def run_git(
     Raises:
         InfraError: git failed, cannot be started or takes too long.
     """
-    done = call_git(folder, *arguments, network=True, seconds=seconds, variables=variables)
+    done = call_git(folder, *arguments, network=True, seconds=seconds, file_bytes=file_bytes, variables=variables)
     if done.returncode != 0:
         raise InfraError(f"git {arguments[0]} failed in {folder}: {read_reason(done)}")
     return done.stdout.decode(errors="replace")

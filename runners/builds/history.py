@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -27,10 +28,23 @@ from runners.environments.files import make_folder
 
 CLONE_S = 1800.0
 """TVM's history without file contents is about 150 MB, which takes minutes over a slow line."""
+CLONE_BYTES = 4 * 1024**3
+"""Limit for the objects of a clone. LLVM's history without file contents is about 1.5 GiB."""
 MOST_FILES = 500_000
 MOST_TREE_BYTES = 16 * 1024**3
 """Limits for the files of a commit that is built. LLVM has some 150 000 files of 2 GiB together."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+/-]{0,199}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneBudget:
+    """Limits for the clone of an address."""
+
+    seconds: float = CLONE_S
+    file_bytes: int = CLONE_BYTES
+
+
+_USUAL = CloneBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,10 +205,12 @@ class MainHistory:
             return None
 
 
-def open_history(source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = ()) -> MainHistory:
+def open_history(
+    source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = (), budget: CloneBudget = _USUAL
+) -> MainHistory:
     """Return the history at ``source``: a local clone, whose objects are borrowed, or an address, which is cloned.
 
-    A cached clone is fetched if it lacks one of the ``wanted`` revisions.
+    A cached clone is fetched if it lacks one of the ``wanted`` revisions. ``budget`` limits the clone.
 
     Raises:
         UserError: a local folder is no complete clone.
@@ -205,7 +221,7 @@ def open_history(source: str, root: Path, *, branch: str = "main", wanted: Seque
         return MainHistory(borrow_clone(local, root), branch, source)
     clone = root / "history" / f"{hashlib.sha256(source.encode()).hexdigest()[:16]}.git"
     if not clone.is_dir():
-        _clone_repository(source, clone)
+        _clone_repository(source, clone, budget)
     history = MainHistory(clone, branch)
     if any(not _has_revision(history, revision) for revision in wanted):
         run_git(clone, "fetch", "--quiet", "--tags", "--prune", "--force", "origin", "+refs/heads/*:refs/heads/*")
@@ -221,12 +237,15 @@ def _has_revision(history: MainHistory, revision: str) -> bool:
     return True
 
 
-def _clone_repository(source: str, clone: Path) -> None:
+def _clone_repository(source: str, clone: Path, budget: CloneBudget) -> None:
     """Clone completely or not at all. Only commits and trees: ordering commits needs no contents of files."""
     draft = make_folder(clone.parent) / f".{clone.name}.{os.getpid()}"
-    run_git(
-        clone.parent, "clone", "--quiet", "--bare", "--filter=blob:none", "--", source, str(draft), seconds=CLONE_S
-    )
+    words = ("clone", "--quiet", "--bare", "--filter=blob:none", "--", source, str(draft))
+    try:
+        run_git(clone.parent, *words, seconds=budget.seconds, file_bytes=budget.file_bytes)
+    except InfraError:
+        shutil.rmtree(draft, ignore_errors=True)  # git removes it, unless git was killed
+        raise
     try:
         draft.rename(clone)
     except OSError as error:

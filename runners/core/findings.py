@@ -24,8 +24,14 @@ LEVEL = "level"
 """Evidence of a guilty pass: the level of the search. Absent for TVM's own passes."""
 VOTE = "vote"
 """Evidence of a reference: a `Vote`."""
+BY_DEFINITION = "definition"
+"""Name of a reference that computes by the definitions of the operations. Other references compute with NumPy."""
+EXACT = "exact"
+"""Evidence of a reference that agrees: True if every printed digit is the reference's."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
+CALL_FAULT = "call_fault"
+"""Evidence of a wrong call: a value of `CallFault`."""
 RULE = "rule"
 """Evidence of a broken rule: a value of `Rule`."""
 RULE_OF = "rule_of"
@@ -40,6 +46,8 @@ HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 """Evidence that a guest cannot claim."""
 
 FAILURE_GONE = "the failure is gone"
+RUNS_TO_ITS_CHECK = "it runs to the check of its result"
+"""Text of `CONTROL` for a run that gets past the reported error, and prints a value that its command calls wrong."""
 PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
 """Text of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
 NOT_CLEAN = "nor pass"
@@ -67,6 +75,21 @@ class Rule(StrEnum):
     PARALLEL_WRITES = "parallel-writes"
     LIVE_ARGUMENT = "live-argument"
     ZERO_DIVISOR = "zero-divisor"
+    SHIFT_TOO_FAR = "shift-too-far"
+    DATAFLOW_OUTPUT = "dataflow-output"
+
+
+class CallFault(StrEnum):
+    """Differences between a call of a testcase and the program or the tool that is called."""
+
+    COUNT = "count"
+    TYPE = "type"
+    VALUES = "values"
+    NO_FUNCTION = "no-function"
+    PRIVATE = "private"
+    TARGET = "target"
+    FLAG = "flag"
+    DEVICE = "device"
 
 
 class Moved(StrEnum):
@@ -164,6 +187,15 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         refuted_by="the same failure when the function is called the new way",
         fault="it calls a function the old way after a pass changed its parameters",
         proof="the same testcase with that call made the new way {ends}",
+        needs_control=True,
+    ),
+    FindingKind.WRONG_CALL: KindFacts(
+        title="A call does not fit the program or the tool that is called",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        refuted_by="the same failure with that part of the call put right",
+        fault="its call does not fit the program or the tool that is called",
+        proof="the same testcase with that part of the call put right {ends}",
         needs_control=True,
     ),
     FindingKind.MISSING: KindFacts(
@@ -271,6 +303,7 @@ def explain_proof(finding: Finding) -> str:
     if not control or NOT_CLEAN in control:
         return _INSTRUMENTED
     ends = "prints another value" if prints_another_value(finding) else "runs cleanly"
+    ends = "runs to the check of its result" if RUNS_TO_ITS_CHECK in control else ends
     return KINDS[finding.kind].proof.format(ends=ends)
 
 

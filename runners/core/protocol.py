@@ -270,6 +270,7 @@ class FindingKind(StrEnum):
     REFERENCE = "reference"
     API_MOVED = "api-moved"
     MISSING = "missing"
+    WRONG_CALL = "wrong-call"
 
 
 class Finding(Wire, frozen=True, kw_only=True):
@@ -386,6 +387,9 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Variants that the report says work."""
     reported: Name | None = None
     """The release nearest to the reported version; None if the report names no available version."""
+    answered: Name | None = None
+    """The newest release of an earlier answer. If the newest release behaves as this release did, the reruns and the
+    diagnosis of this release stand for both."""
     day: date | None = None
     """Day of the report. Large packages without a version in the testcase get the version of that day on every
     release."""

@@ -7,14 +7,18 @@ a failure that the host observed for itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
+from typing import TypeVar
 
 from runners.core.findings import add_refutation, settles_cause
-from runners.core.protocol import Finding, Observation, TestcaseKind
+from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
 from runners.diagnosis.forgotten_import import check_forgotten_import
 from runners.diagnosis.nondeterminism import ExpectUnder, RunUnder, check_nondeterminism
+
+Result = TypeVar("Result")
 
 GENERIC: Sequence[Diagnoser] = (Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_forgotten_import),)
 """Diagnosers that hold for any toolchain; they come first."""
@@ -36,26 +40,42 @@ def diagnose_failure(
     ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
     that follow. ``native`` is as in `check_nondeterminism`.
     """
-    if executor is None:
-        reruns = check_nondeterminism(failure, run_under, expect_under, native=native)
-        return _join_findings(_run_diagnosers(failure, diagnosers, means), reruns)
-    pending = executor.submit(check_nondeterminism, failure, run_under, expect_under, native=native)
-    found = _run_diagnosers(failure, diagnosers, means)
-    return _join_findings(found, pending.result())
+    rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native)
+    get_reruns = _begin(rerun, executor)
+    found = _run_diagnosers(failure, diagnosers, means, executor)
+    return Diagnosis(controls=found.controls, findings=tuple(map(add_refutation, (*found.findings, *get_reruns()))))
 
 
-def _run_diagnosers(failure: Failure, diagnosers: Sequence[Diagnoser], means: Means) -> Diagnosis:
-    controls: list[Observation] = []
-    findings: list[Finding] = []
+def _run_diagnosers(
+    failure: Failure, diagnosers: Sequence[Diagnoser], means: Means, executor: Executor | None = None
+) -> Diagnosis:
+    """Run the diagnosers in order, up to the first that settles the cause.
+
+    With an ``executor``, a diagnoser that cannot settle the cause runs beside those after it. The order of the result
+    stays that of the diagnosers.
+    """
+    begun: list[Callable[[], Diagnosis]] = []
     for diagnoser in (*GENERIC, *diagnosers):
-        if diagnoser.applies_to(failure):
-            found = diagnoser.diagnose(failure, means)
-            controls += found.controls
-            findings += found.findings
-            if any(map(settles_cause, found.findings)):
-                break
-    return Diagnosis(controls=tuple(controls), findings=tuple(findings))
+        if not diagnoser.applies_to(failure):
+            continue
+        beside = None if diagnoser.settles else executor
+        begun.append(_begin(partial(diagnoser.diagnose, failure, means), beside))
+        if beside is None and any(map(settles_cause, begun[-1]().findings)):
+            break
+    ended = [get_result() for get_result in begun]
+    return Diagnosis(
+        controls=tuple(control for one in ended for control in one.controls),
+        findings=tuple(finding for one in ended for finding in one.findings),
+    )
 
 
-def _join_findings(found: Diagnosis, reruns: Sequence[Finding]) -> Diagnosis:
-    return Diagnosis(controls=found.controls, findings=tuple(map(add_refutation, (*found.findings, *reruns))))
+def _begin(ask: Callable[[], Result], executor: Executor | None) -> Callable[[], Result]:
+    """Begin to ask in a thread of ``executor``, or now without one. Return how to get the result.
+
+    If no thread is free until the result is wanted, the caller's thread asks: all threads may wait for results.
+    """
+    if executor is None:
+        done = ask()
+        return lambda: done
+    pending = executor.submit(ask)
+    return lambda: ask() if pending.cancel() else pending.result()

@@ -41,6 +41,11 @@ def measure_disk_bytes(folder: Path) -> int:
     return sum({(s.st_dev, s.st_ino): s.st_blocks * 512 for _, s in walk_files(folder)}.values())
 
 
+def measure_unshared_bytes(folder: Path) -> int:
+    """Return the bytes that a folder takes on disk, without files that have a hard link elsewhere."""
+    return sum(status.st_blocks * 512 for _, status in walk_files(folder) if status.st_nlink == 1)
+
+
 def link_tree(source: Path, target: Path) -> None:
     """Hard-link every file below ``source`` into ``target``. Files that exist in ``target`` stay."""
     waiting = [(source, target)]

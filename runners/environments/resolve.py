@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,20 +112,30 @@ def add_links(uv: Uv, links: Sequence[str]) -> Uv:
 def _resolve_together(
     uv: Uv, release: Release, requirements: tuple[str, ...], extra: tuple[str, ...], interpreter: Interpreter
 ) -> tuple[Pin, ...]:
-    """Resolve as of the release's day; if that fails, allow younger versions of packages that the testcase pins."""
-    pinned = [Requirement(text).name for text in extra if Requirement(text).specifier]
-    explanation = ""
-    for undated in ([], pinned) if pinned else ([],):
+    """Resolve as of the release's day. If that fails, allow younger versions of packages that the testcase pins, then
+    also of the packages that these alone need."""
+
+    def resolve(wanted: Sequence[str], undated: Sequence[str], newest: datetime | None) -> tuple[Pin, ...]:
+        python, minor = interpreter.executable, interpreter.version
+        return uv.resolve(wanted, python=python, minor=minor, newest=newest, undated=undated)
+
+    pinned = [text for text in extra if Requirement(text).specifier]
+    names = [Requirement(text).name for text in pinned]
+    try:
+        return resolve(requirements, (), release.as_of)
+    except NoSolution as failure:
+        explanation = str(failure)
+    if pinned:
         try:
-            return uv.resolve(
-                requirements,
-                python=interpreter.executable,
-                minor=interpreter.version,
-                newest=release.as_of,
-                undated=undated,
-            )
+            return resolve(requirements, names, release.as_of)
         except NoSolution as failure:
             explanation = str(failure)
+        with suppress(NoSolution):
+            own = {
+                pin.name for pin in resolve([text for text in requirements if text not in extra], (), release.as_of)
+            }
+            young = {pin.name for pin in resolve(pinned, (), None)}
+            return resolve(requirements, [*names, *sorted(young - own)], release.as_of)
     build, day = f"{release.toolchain} {release.version}", _format_day(release)
     if not extra:
         raise InfraError(f"{build} cannot be resolved as of {day}: {explanation}")

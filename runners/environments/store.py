@@ -22,6 +22,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from runners.core.catalogue import Release
@@ -31,7 +32,7 @@ from runners.core.requirements import check_requirements, pin_layers
 from runners.environments import bundles
 from runners.environments.atomic_dirs import AtomicDirs
 from runners.environments.config import Config, read_config
-from runners.environments.files import measure_disk_bytes, translate_disk_errors, write_text
+from runners.environments.files import measure_disk_bytes, measure_unshared_bytes, translate_disk_errors, write_text
 from runners.environments.interpreters import Interpreter, choose_interpreter
 from runners.environments.resolve import MAX_DOWNLOAD_BYTES, Forbidden, Resolver, add_links
 from runners.environments.stand_ins import gpu
@@ -186,21 +187,31 @@ class Store:
     def trim(self, limit_bytes: int, *, unused_s: float = 3600.0) -> int:
         """Remove environments, longest unused first, until the store is within the limit; return the bytes freed.
 
-        An environment that was used in the last ``unused_s`` seconds stays: a sandbox may show it.
+        An environment that was used in the last ``unused_s`` seconds stays: a sandbox may show it. Without another,
+        nothing is measured: a start in a full store would else take minutes.
         """
+        names = self._environments.list_names()
+        removable = tuple(takewhile(lambda name: self._environments.measure_unused_s(name) >= unused_s, names))
+        if not removable:
+            return 0
         before = size = self.measure_size()
-        for name in self._environments.list_names():
-            if size <= limit_bytes or self._environments.measure_unused_s(name) < unused_s:
+        for name in removable:
+            if size <= limit_bytes:
                 break
+            size -= measure_unshared_bytes(self.root / "environments" / name)
             self._environments.remove(name)
             for answer in (self.root / CANARIES).glob(f"{name}~*"):
                 answer.unlink(missing_ok=True)
-            self._remove_unused_wheels(unused_s)
-            size = self.measure_size()
+            if self._remove_unused_wheels(unused_s):  # most files of an environment are links to those of its wheels
+                size = self.measure_size()
         return before - size
 
-    def _remove_unused_wheels(self, unused_s: float) -> None:
-        """Remove wheels that no environment has, also from uv's cache, which shares their files."""
+    def _remove_unused_wheels(self, unused_s: float) -> int:
+        """Remove wheels that no environment has, also from uv's cache, which shares their files.
+
+        Return the number of removed wheels.
+        """
+        removed = 0
         locks = [path.read_text(encoding="utf-8") for path in self.root.glob("environments/*/lock.txt")]
         used = {line.rpartition(":")[2] for lock in locks for line in lock.splitlines()}
         for name in self._wheels.list_names():
@@ -210,6 +221,8 @@ class Store:
             for record in (self.root / "wheels" / name / "site").glob("*.dist-info"):
                 self.uv.forget(record.name.partition("-")[0])
             self._wheels.remove(name)
+            removed += 1
+        return removed
 
     def clean(self) -> int:
         """Remove everything; return the bytes freed.

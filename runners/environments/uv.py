@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import uv as uv_package
 
@@ -263,6 +262,8 @@ def measure_download_bytes(pins: Sequence[Pin]) -> int:
 
 
 def _fetch_length(url: str) -> int:
+    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not take
+
     if not url.startswith("https://"):
         return 0
     try:

@@ -13,9 +13,7 @@ from datetime import UTC, date, datetime
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import Request, urlopen
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -253,6 +251,9 @@ def fetch_page(address: str) -> str:
     Raises:
         InfraError: the page cannot be fetched, or is too large.
     """
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not take
+
     request = Request(address, headers={"Accept": "text/html"})
     try:
         with urlopen(request, timeout=PAGE_S) as answer:

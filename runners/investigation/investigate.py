@@ -137,7 +137,7 @@ class CauseSearch:
         ):
             return
         fix = releases.find_fix(state.plan.order, state.combine_answers(state.original))
-        newest = failure.seen.version == state.plan.order[-1]
+        newest = failure.seen.version == state.plan.order[-1] or failure.seen == state.find_unchanged()
         if newest or (fix is not None and fix.is_narrowed):
             self._early = failure, background.submit(state.tools.diagnose, failure)
 

@@ -23,7 +23,14 @@ def confirm_answer(
 ) -> None:
     """Rerun both sides of each change, and the newest release that answered. ``meanwhile`` is as in `run`."""
     deciding = releases.list_deciding(state.plan.order, state.combine_answers(configuration))
-    state.run(configuration, deciding, meanwhile=meanwhile)
+    state.run(configuration, _skip_unchanged(state, deciding), meanwhile=meanwhile)
+
+
+def _skip_unchanged(state: InvestigationState, versions: Iterable[str]) -> tuple[str, ...]:
+    """Replace the newest release by that of the earlier answer, if both behave alike."""
+    same, newest = state.find_unchanged(), state.plan.order[-1]
+    chosen = (same.version if same is not None and version == newest else version for version in versions)
+    return tuple(dict.fromkeys(chosen))
 
 
 def confirm_intermittent(state: InvestigationState, configuration: Configuration) -> None:
@@ -36,7 +43,8 @@ def confirm_intermittent(state: InvestigationState, configuration: Configuration
         return
     answers = state.combine_answers(configuration)
     answered = state.list_answered(configuration)
-    for version in dict.fromkeys([v for v in (state.plan.reported, *answered[-1:]) if v in answered]):
+    wanted = [v for v in (state.plan.reported, *answered[-1:]) if v in answered]
+    for version in _skip_unchanged(state, wanted):
         times = REPEATS if answers[version] is Answer.GOOD else AGREEING
         for _ in range(times - state.count_runs(configuration, version)):
             if version not in state.find_disagreeing(configuration):

@@ -18,11 +18,13 @@ from runners.core.protocol import (
     BuildRange,
     Cell,
     ClaimKind,
+    Ended,
     Exited,
     Finding,
     Observation,
     Outcome,
     Plan,
+    Signature,
     Testcase,
     Variant,
     Varied,
@@ -136,8 +138,32 @@ class InvestigationState:
             self.plan.order, self._mark_seen(), configuration.variant, configuration.device
         )
 
+    def find_unchanged(self, variant: Variant = Variant.ORIGINAL) -> Observation | None:
+        """Return a run of the earlier answer's release, if the newest release ends as that run did.
+
+        A flaky release ends in several ways. The newest release behaves as before if each of its runs ends in a way
+        of the earlier release, and if the worst of them is as bad: a clean run alone may be a fix.
+
+        None without an earlier answer: then the newest release needs its own reruns and its own diagnosis.
+        """
+        own = [one for one in self._mark_seen() if one.variant is variant and one.device == self.plan.device]
+        before = {_get_behaviour(one): one for one in reversed(own) if one.version == self.plan.answered}
+        now = {_get_behaviour(one): one for one in reversed(own) if one.version == self.plan.order[-1]}
+        if not now or not now.keys() <= before.keys():
+            return None
+        worst = min(now.values(), key=_rank_end)
+        if _rank_end(worst) > min(map(_rank_end, before.values())):
+            return None
+        return before[_get_behaviour(worst)]
+
     def find_failing(self) -> Observation | None:
         """The failure on the newest release and the testcase's own device, as posted rather than ported."""
+        failing = self._find_newest_failing()
+        if failing is None or failing.version != self.plan.order[-1]:
+            return failing
+        return self.find_unchanged(failing.variant) or failing
+
+    def _find_newest_failing(self) -> Observation | None:
         place = self.plan.order.index
         failing = [
             seen
@@ -153,7 +179,8 @@ class InvestigationState:
 
         A fault of the testcase shows otherwise from run to run, and its cause explains both failures.
         """
-        home = (self.plan.order[-1], self.plan.reported)
+        same = self.find_unchanged()
+        home = (same.version if same is not None else self.plan.order[-1], self.plan.reported)
         failing = [
             seen
             for seen in self.seen
@@ -213,6 +240,8 @@ class InvestigationState:
         for version in releases.list_deciding(self.plan.order, answers, certain=True):
             cell = configure_cell(self.plan, self.original, version)
             number = 1 + self._count_cell(cell, seen)
+            if version == self.plan.order[-1] and self.plan.answered is not None:
+                continue  # if nothing changed there, the reruns of the earlier answer stand
             if number == 2 and (version, number) not in self._expected:
                 self._expected.add((version, number))
                 under = choose_conditions(number, memory=memory)
@@ -247,6 +276,21 @@ class InvestigationState:
             observation = self.tools.run(cell, attempt)
         self.tools.progress.cell(cell, observation)
         return observation
+
+
+def _get_behaviour(seen: Observation) -> tuple[Outcome, Answer, Ended, Signature | str | None]:
+    """What two releases must share to behave alike.
+
+    The reported failure is compared by its kind alone: its wrong values may differ from run to run.
+    """
+    if seen.outcome is Outcome.MATCH:
+        return seen.outcome, seen.answer, seen.ended, seen.signature.type if seen.signature is not None else None
+    return seen.outcome, seen.answer, seen.ended, seen.signature
+
+
+def _rank_end(seen: Observation) -> tuple[bool, bool]:
+    """The reported failure first, then other failures, then clean runs."""
+    return seen.answer is not Answer.BAD, seen.outcome is Outcome.PASS
 
 
 def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Cell:

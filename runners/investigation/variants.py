@@ -22,7 +22,9 @@ def run_ported(state: InvestigationState) -> None:
     if supplied is not None:
         moved |= {seen.version for seen in state.seen if seen.outcome is Outcome.OTHER_FAILURE}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
-    wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
+    wanted = dict.fromkeys(
+        v for v in (plan.order[-1], plan.answered, plan.reported, plan.order[0]) if v in moved | absent
+    )
     configurations = []
     for version in wanted:
         assert version is not None

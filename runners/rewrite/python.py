@@ -90,10 +90,19 @@ class _Rewriter(ScopedTransformer):
                 aliases.append(alias)
                 continue
             self.record_change(original_node, old, new)
-            if alias.asname is None and _get_root(old) != _get_root(new):  # the package that it bound is still used
-                aliases.append(cst.ImportAlias(name=cst.Name(_get_root(old))))
+            if alias.asname is None and _get_root(old) != _get_root(new):
+                aliases += self._keep_package(_get_root(old))
             aliases.append(alias.with_changes(name=parse_name(new)))
         return updated_node.with_changes(names=_set_commas(aliases))
+
+    def _keep_package(self, root: str) -> list[cst.ImportAlias]:
+        """Bind the package that an import bound before: something may still use the name. It may have moved as a
+        whole."""
+        new = self.names.find_successor(root, imported=True)
+        if new is None:
+            return []
+        asname = cst.AsName(name=cst.Name(root)) if new != root else None
+        return [cst.ImportAlias(name=parse_name(new), asname=asname)]
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom

@@ -104,7 +104,7 @@ class RunsAhead:
         turn = _Turn(early=True)
         future = self._executor.submit(self._make, request, turn, wanted)
         with self._guard:
-            self._made.setdefault(_make_key(request), []).append((future, turn))
+            self._made.setdefault(make_key(request), []).append((future, turn))
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make a run whose turn it is, or return the result of the same run that was made early."""
@@ -124,7 +124,7 @@ class RunsAhead:
 
     def _answer(self, request: RunRequest, *, early: bool) -> RunResult:
         with self._guard:
-            made = self._made.get(_make_key(request))
+            made = self._made.get(make_key(request))
             future, turn = made.pop(0) if made else (None, None)
         if future is not None and turn is not None and not future.cancel():
             if not early:
@@ -144,6 +144,6 @@ class RunsAhead:
         self._slots.open_all()
 
 
-def _make_key(request: RunRequest) -> bytes:
+def make_key(request: RunRequest) -> bytes:
     """The whole request, with its limits and its sandbox: an equal request alone may take its result."""
     return msgspec.json.encode(request, order="deterministic")

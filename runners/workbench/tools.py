@@ -21,9 +21,9 @@ from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Me
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
 from runners.investigation.state import BuildSearch, Port, Tools, make_cell
-from runners.probe.observe import make_request, observe_cell
+from runners.probe.observe import make_observation, make_request, observe_cell
 from runners.toolchains import find_toolchain
-from runners.workbench.ahead import RunsAhead, Withdrawn
+from runners.workbench.ahead import RunsAhead, Withdrawn, make_key
 
 
 def make_tools(
@@ -45,9 +45,18 @@ def make_tools(
     toolchain = find_toolchain(plan.testcase.toolchain)
     execute_early = execute if ahead is None else ahead.execute_early
     diagnosed: list[Failure] = []
+    made: dict[bytes, RunResult] = {}
+    """Runs of the matrix and the search."""
+
+    def run_cell(cell: Cell, attempt: int) -> Observation:
+        request = make_request(cell, attempt, fresh=cell.variant is Variant.CONTROL)
+        result = made[make_key(request)] = execute(request)
+        return make_observation(plan, cell, attempt, result)
 
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
+        # The failing run of a flaky failure is no draw: it was chosen because it failed.
+        usable = {} if failure.is_flaky else dict(made)
 
         def is_current() -> bool:
             return diagnosed[-1] is failure
@@ -61,17 +70,15 @@ def make_tools(
             if ahead is not None:
                 ahead.expect(request, wanted=is_current)
 
+        def rerun(request: RunRequest) -> RunResult:
+            """Return an equal run of the search, once, or make one."""
+            return usable.pop(make_key(request), None) or execute_diagnosis(request)
+
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
-            make_means(
-                execute_diagnosis,
-                progress,
-                plan,
-                failure.seen.varied,
-                expect=expect,
-            ),
-            lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
+            make_means(execute_diagnosis, progress, plan, failure.seen.varied, expect=expect),
+            lambda version, testcase, setup: run_under(rerun, plan, version, testcase, setup),
             expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
             native=is_native(failure.testcase, toolchain.GUEST),
@@ -82,7 +89,7 @@ def make_tools(
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
     return Tools(
-        run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
+        run=run_cell,
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
         supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),

@@ -40,8 +40,8 @@ from runners.workbench.recorded_runs import RecordedRuns
 from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 from runners.workbench.tools import make_tools, open_executor
 
-DIAGNOSIS_THREADS = 2
-"""The reruns of a diagnosis and its diagnosers, each one run at a time."""
+DIAGNOSIS_THREADS = 3
+"""The reruns of a diagnosis, its diagnosers, and a diagnoser beside them, each one run at a time."""
 SEARCH_SLOTS = 1
 """A search over releases mostly makes one run at a time."""
 

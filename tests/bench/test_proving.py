@@ -180,6 +180,7 @@ def test_the_tellings_of_two_stories_differ() -> None:
     assert draw(choose_seed(STORY, 0)).options != draw(choose_seed(other, 0)).options
 
 
+@pytest.mark.thorough
 def test_every_dummy_plays(catalogue: Catalogue, sample: list[Trial]) -> None:
     for name, make in list_dummies().items():
         assert make()(sample[0], load_recordings(sample[0]), catalogue).verdict, name

@@ -152,3 +152,12 @@ def test_a_version_named_in_the_testcase_needs_no_note() -> None:
     """Only our own choices are noted."""
     made = make_plan(_requiring("torch==2.6.0", "onnx", day=date(2026, 1, 1)), CATALOGUE, RunOptions())
     assert not any("torch" in note for note in made.notes)
+
+
+def test_after_an_earlier_answer_its_newest_release_is_run_before_any_search() -> None:
+    """That release tells whether a newer release changes anything. Without a newer release, nothing is added."""
+    newest, before = VERSIONS[-1], VERSIONS[-2]
+    plan = make_plan(repro(), CATALOGUE, RunOptions(), answered={before: "bad", VERSIONS[0]: "bad"}).plan
+    assert plan.answered == before
+    assert before in plan.first
+    assert make_plan(repro(), CATALOGUE, RunOptions(), answered={newest: "bad", before: "bad"}).plan.answered is None

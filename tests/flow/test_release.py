@@ -51,7 +51,10 @@ def test_the_tag_can_be_released(released: Path) -> None:
 
 
 def test_a_tag_answers_an_issue_of_an_empty_repository(released: Path, github: FakeGithub, tmp_path: Path) -> None:
-    """With nothing but the README's file, in which owner and pin are filled in."""
+    """With nothing but the README's file, in which owner and pin are filled in.
+
+    The jobs share a folder, as on a machine that keeps it: only the first installs the project.
+    """
     commit = run_git("-C", str(released), "rev-parse", TAG)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (written,) = re.findall(r"```yaml\n(# \.github/workflows/repro\.yml.*?)\n```\n", readme, re.DOTALL)
@@ -77,5 +80,6 @@ def test_a_tag_answers_an_issue_of_an_empty_repository(released: Path, github: F
     github.run_jobs[201], github.run_artifacts[201] = run.listed_jobs, run.listed_artifacts
     jobs = run.run()
     assert jobs["report"].outputs["verdict"] == "fixed"
+    assert [name for name, job in jobs.items() if "installing requirements.run.lock" in job.log] == ["plan"]
     assert len(github.ours(7)) == 1
     assert (run.checkout / "CHANGELOG.md").read_text(encoding="utf-8").find(f"## {VERSION}") > 0

@@ -79,7 +79,7 @@ def swept(github: FakeGithub, out: Path, *options: str) -> str:
 
 
 def test_a_sweep_runs_every_issue_of_a_tracker_and_writes_nothing_on_it(tmp_path: Path) -> None:
-    """Reports and an index in a folder, nothing on the forge; again, nothing is run twice."""
+    """Reports and an index in a folder, nothing on the forge; again, nothing is run twice. `--post` posts them."""
     title, body = opened(F16)
     with FakeGithub() as github:
         github.open_issue(7, body, title=title)
@@ -100,6 +100,6 @@ def test_a_sweep_runs_every_issue_of_a_tracker_and_writes_nothing_on_it(tmp_path
         assert (tmp_path / "read/index.md").read_text() == index
         assert len(github.calls("GET", r".*/issues/\d+")) == asked  # the list alone was read
 
-        swept(github, tmp_path / "posted", "--post", "--limit", "10")
+        swept(github, tmp_path / "read", "--post", "--limit", "10")
         (answer,) = github.ours(7)
         assert "10.0 runs cleanly; 3.11.0 to 3.13.0" in answer

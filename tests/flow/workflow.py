@@ -220,7 +220,10 @@ class Play:
         event, script = self.folder / "event.json", files["output"].with_suffix(".sh")
         event.write_bytes(self.payload)
         script.write_text(step["run"], encoding="utf-8")
-        passed = ("PATH", "HOME", "LANG", "REPROBOT_CACHE", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_CONFIG_FILE")
+        passed = [
+            *("PATH", "HOME", "LANG", "REPROBOT_CACHE", "REPROBOT_CONFIG"),
+            *("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_CONFIG_FILE"),
+        ]
         forge = {name: value for name, value in self.variables.items() if "TOKEN" not in name}
         variables = {
             **{name: os.environ[name] for name in passed if name in os.environ},

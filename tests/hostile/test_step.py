@@ -144,7 +144,7 @@ def test_the_planning_step_itself(
             monkeypatch.setenv(name, value)
         jobs.run_plan(None, tmp_path / "plan.json", None)
     outputs = as_the_runner_reads((tmp_path / "output").read_text(encoding="utf-8"))
-    assert outputs.keys() == {"act", "issue", "sha256", "cells"}
+    assert outputs.keys() == {"act", "issue", "sha256", "cells", "commits"}
     planned = (tmp_path / "plan.json").exists()
     assert planned or event == "issue_comment"  # a trick may hold commands, and speak for whoever wrote it
     assert (outputs["act"], outputs["issue"]) == ("true" if planned else "false", "7")

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,3 +54,31 @@ def make_repository(path: Path) -> Repository:
     made = Repository(path)
     made.git("init", "--quiet", "--initial-branch=main")
     return made
+
+
+@contextmanager
+def serve_repository(path: Path) -> Iterator[str]:
+    """The address at which git's own server on the loopback interface has the repository in ``path``."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    base = str(path.parent)
+    server = subprocess.Popen(
+        ["git", "daemon", "--export-all", "--listen=127.0.0.1", f"--port={port}", f"--base-path={base}", base],
+        env={**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+        process_group=0,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not _listens(port):
+            assert time.monotonic() < deadline, "git's server does not listen"
+            time.sleep(0.05)
+        yield f"git://127.0.0.1:{port}/{path.name}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

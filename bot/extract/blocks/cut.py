@@ -5,14 +5,17 @@ A parser's error about a program that breaks off is no evidence about the report
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.extract.blocks.markdown import Document, Prose, find_unclosed_span
+from bot.extract.blocks.markdown import Document, Prose, Shape, find_unclosed_span
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import is_command, parse_commands
+from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import list_tools
 
 
@@ -37,11 +40,43 @@ def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
     last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
     at_end = [piece for piece in pieces if not piece.comment and not piece.attachment and piece.lines[1] >= last]
     if at_end:
-        return _find_cut_in_code(_join_python(document, pieces, at_end[-1]), last)
+        if (broken := _find_broken_word(document, pieces, at_end[-1])) is not None:
+            return Cut(line=last, inside="program", why="its last line is a part of a word", piece=broken)
+        joined = _join_python(document, pieces, at_end[-1])
+        return _find_cut_in_code(joined, last) or _find_open_region(document, joined, last)
     return next((_find_cut_in_prose(p, last) for p in document.prose if not p.comment and p.lines[1] >= last), None)
 
 
 _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
+
+
+def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece | None:
+    """Return the program of the last block if it ends with a word that occurs nowhere else in the block; else None.
+
+    A name alone on the last line of a notebook is bound above.
+    """
+    program = next((one for one in pieces if piece.block and one.block == piece.block and one.kind in _PYTHON), None)
+    word = piece.text.rstrip().rpartition("\n")[2].strip()
+    if program is None or not word.isidentifier() or keyword.iskeyword(word):
+        return None
+    block = next(block for block in document.blocks if block.index == piece.block)
+    return program if len(re.findall(rf"\b{word}\b", block.text)) == 1 else None
+
+
+def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None:
+    """Return the cut in a program that ends inside a ``with`` or a loop, in a fence without its closing line.
+
+    Programs of that form exist, and open fences exist; both at once are the mark of a text that was cut.
+    """
+    block = next((one for one in document.blocks if one.index == piece.block), None)
+    tree = parse_python(piece.text) if block is not None and block.shape is Shape.FENCE else None
+    if piece.kind not in _PYTHON or tree is None or not tree.body:
+        return None
+    end = tree.body[-1]
+    opened = isinstance(end, ast.With | ast.For | ast.While | ast.Try) or (
+        isinstance(end, ast.If) and "__name__" not in ast.unparse(end.test)
+    )
+    return Cut(line=last, inside="program", why="its last line is inside a block", piece=piece) if opened else None
 
 
 def _join_python(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece:
@@ -58,7 +93,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
     """Return the cut in a piece that reaches the end. A closed fence would have its closing line below the piece."""
     match piece.kind:
         case Kind.MLIR | Kind.FRAGMENT:
-            opened = _count_open(_MLIR_TOKEN, drop_open_resources(piece.text))
+            opened = _count_open(MLIR_TOKEN, drop_open_resources(piece.text))
         case kind if kind in _PYTHON:
             opened = _count_open(_PYTHON_TOKEN, piece.text)
         case Kind.SHELL if why := _describe_open_command(piece.text):
@@ -81,7 +116,7 @@ def drop_open_resources(text: str) -> str:
     return program if mark and "#-}" not in resources and "dense_resource<" not in program else text
 
 
-_MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
+MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
 _PYTHON_TOKEN = re.compile(
     r"(?P<quote>'''|\"\"\")(?:[^\\]|\\.)*?(?:(?P=quote)|(?P<unclosed>\Z))"
     r"|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|#[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])",

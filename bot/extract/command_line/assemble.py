@@ -21,12 +21,13 @@ def assemble_commands(
     output: str,
     device: str,
     tools: CommandLineTools,
+    linked: frozenset[str] = frozenset(),
 ) -> Workspace:
     """Return files and steps for ``calls`` over the MLIR of ``pieces``. An added compile step is for ``device``."""
     inputs = rank_inputs(pieces)
     first = bool(calls) and all(runs_reproducer(call.argv, tools) for call, _ in calls)
     inputs.sort(key=lambda piece: is_reproducer(piece, tools) is not first)
-    work = Workspace(tools=tools, device=device, inputs=inputs, output=output)
+    work = Workspace(tools=tools, device=device, inputs=inputs, output=output, linked=linked)
     if tools.check is not None and any(call.argv[0] == tools.check.name for call, _ in calls):
         rewrite_check_tests(work, tools.check)
     for word in ignored:

@@ -57,8 +57,14 @@ def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:
 
 
 def _is_argument(word: str) -> bool:
-    """True for a flag, a file name or a placeholder; False for a word of a sentence."""
+    """True for a flag, a file name or a placeholder; False for a word of a sentence, and for a version."""
+    if _VERSION.fullmatch(word):
+        return False
     return word.startswith(("-", "<", "$")) or "." in word.rstrip(".") or word == "%s"
+
+
+_VERSION = re.compile(r"v?\d{1,8}(?:\.\d{1,8}){1,3}(?:\.?(?:rc|dev|post|a|b)\d{0,10})?(?:[+-][\w.]{1,40})?[,.;:]?")
+"""A tool is named with its version: "iree-compile 3.11.0"."""
 
 
 def _is_sentence(call: ToolCall) -> bool:
@@ -87,13 +93,24 @@ def _find_in_prose(document: Document) -> Iterator[str]:
 
 
 _PROGRAM_ARGUMENTS = re.compile(r"Program arguments: ([^\n]{1,32000})")
+_RUN_LINE = re.compile(r"\bRUN: +([^\n]{1,4000})")
+"""The command of a test of LLVM's lit, as its log prints the command. ``%s`` stands for the test's file."""
+
+
+def _drop_groups(command: str) -> str:
+    """Return a shell command without the parentheses around parts. Those inside a word stay: a pipeline has some."""
+    words = [word.lstrip("(") for word in command.split(" ")]
+    return " ".join(word[:-1] if word.endswith(")") and word.count(")") > word.count("(") else word for word in words)
+
+
 _COMMENTED = re.compile(r"^[ \t]*//+[^\n]*$", re.M)
 
 
 def _find_hidden(piece: Piece, tools: CommandLineTools) -> Iterator[str]:
-    """Yield the commands after "Program arguments:" in a stack dump, and the commands in comments of the MLIR."""
+    """Yield the commands of a stack dump, of a test's log, and in comments of the MLIR."""
     if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.SHELL):
         yield from _PROGRAM_ARGUMENTS.findall(piece.text)
+        yield from map(_drop_groups, _RUN_LINE.findall(piece.text))
     if piece.kind is Kind.MLIR:
         comments = "\n".join(_COMMENTED.findall(piece.text))
         if tools.prefix in comments:

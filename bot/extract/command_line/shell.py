@@ -99,12 +99,16 @@ def _join_lines(text: str) -> Iterator[str]:
 
 
 _LOOP = re.compile(
-    r"^\s*(?:\$ )?for (?P<name>\w{1,40}) in (?P<values>[\w.,:/ -]{1,400}); ?do (?P<body>.{1,4000}?); ?done\s*$"
+    r"^\s*(?:\$ )?for (?P<name>\w{1,40}) in (?P<values>[\w.,:/ -]{1,400}); ?(?:do )?(?P<body>.{1,4000}?)"
+    r"; ?(?:done|end)\s*$"
 )
 
 
 def _unroll_loop(line: str) -> list[str]:
-    """Return the rounds of ``for d in hip vulkan; do run --device=$d; done``. Only the loop variable is replaced."""
+    """Return the rounds of ``for d in hip vulkan; do run --device=$d; done``. Only the loop variable is replaced.
+
+    The shell fish writes no ``do``, and ``end`` for ``done``.
+    """
     loop = _LOOP.match(line)
     if loop is None:
         return [line]

@@ -10,7 +10,7 @@ from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import add_plain_run, assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.workspace import Workspace
-from bot.extract.links import add_addresses
+from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import GENERATE_INPUT, Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
@@ -36,11 +36,12 @@ def extract_commands(
     devices = parsed.vocabulary.read_devices(DeviceText(commands=text, title=parsed.issue.title, prose=parsed.prose))
     device = choose_device(toolchain, devices)
     output = "\n".join(p.text for p in parsed.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
-    workspace = assemble_commands(failing, ignored, inputs, output, device, tools)
+    linked = find_linked_names(parsed.issue.body)
+    workspace = assemble_commands(failing, ignored, inputs, output, device, tools, linked)
     repro = _make_repro(parsed, toolchain, workspace, devices)
     if not working:
         return repro
-    control = assemble_commands(working, (), good_inputs or inputs, output, device, tools)
+    control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked)
     return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
 
 

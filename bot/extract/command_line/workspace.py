@@ -11,6 +11,7 @@ from bot.extract.blocks.cut import drop_open_resources
 from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
+from bot.extract.command_line.brackets import balance_braces
 from bot.extract.types import Missing, Repair
 from runners.core.toolchain.reports import CheckProgram, CommandLineTools
 
@@ -25,6 +26,8 @@ class Workspace:
     inputs: list[Piece]
     output: str
     """Output and tracebacks that the issue quotes."""
+    linked: frozenset[str] = frozenset()
+    """Names of files that the issue offers behind a link: no other block stands for them."""
     files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, Piece] = field(default_factory=dict)
     """File → the piece that it came from."""
@@ -41,6 +44,9 @@ class Workspace:
         text = drop_open_resources(piece.text)
         if text != piece.text:
             self.add_repair("drop-resources", "left out the resources at the end, which break off")
+        text, balanced = balance_braces(text)
+        if balanced:
+            self.add_repair("balance-braces", f"{name}: {balanced}")
         self.files[name], self.sources[name] = text, piece
 
     def add_repair(self, kind: str, detail: str) -> None:
@@ -159,8 +165,8 @@ def pick_input(work: Workspace, name: str) -> Piece | None:
         return next(iter([*free, *work.inputs]), None)
     named = [p for p in work.inputs if p.name == name]
     quoted = named or [p for p in work.inputs if _is_quoted(work.output, name, p)]
-    if quoted:
-        return quoted[0]
+    if quoted or name in work.linked:
+        return next(iter(quoted), None)
     free = [p for p in free if not p.name or not p.name.endswith(".mlir") or p.name not in work.output]
     if not free and len(work.inputs) == 1 and not work.sources:
         return work.inputs[0]

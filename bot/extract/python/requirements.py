@@ -55,7 +55,9 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
     """Return the needs of ``tree``. ``extra`` extends the allow-list (import name → distribution)."""
     known = {**DISTRIBUTIONS, **(extra or {})}
     described = find_toolchain(toolchain)
-    provided, behind = described.PROVIDES, described.REPORTS.python.submodule_requirements
+    behind = described.REPORTS.python.submodule_requirements
+    # A package that the compiler once shipped is no file of the reporter: the run tells where it is gone.
+    provided = described.PROVIDES | {entry.old for entry in described.DRIFT if entry.kind == "module"}
     needed: dict[str, None] = {}
     unknown: dict[str, None] = {}
     for module, must_succeed in _list_modules(tree, behind):
@@ -64,7 +66,8 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
         if name is not None and "." in name:  # a distribution of its own inside a namespace of the toolchain
             needed[known[name]] = None
         elif not module.startswith(".") and (is_stdlib(module) or top in provided):
-            needed.update((need, None) for inner, need in behind.items() if f"{module}.".startswith(f"{inner}."))
+            inside = [names for inner, names in behind.items() if f"{module}.".startswith(f"{inner}.")]
+            needed.update((name, None) for names in inside for name in names)
         elif name is not None:
             needed[known[name]] = None
         elif must_succeed:

@@ -18,7 +18,8 @@ from bot.extract.python.assemble import (
     assemble_program,
     collect_words,
 )
-from bot.extract.types import DEFINITIONS_ONLY, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.python.parse import is_docstring
+from bot.extract.types import CALL, DEFINITIONS_ONLY, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import DeviceText, ReportAge
@@ -74,7 +75,8 @@ def _reject_foreign(parsed: ParsedIssue, repro: Repro, allowed: Mapping[str, str
     if repro.missing or not packages or re.search(rf"(?<![A-Za-z0-9])(?:{names})", code, re.I):
         return None
     reason = "The program in the report never calls the compiler."
-    return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain)
+    missing = (Missing(kind=CALL, name="the code that calls the compiler"),)
+    return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain, missing=missing)
 
 
 def _collect_claim_words(parsed: ParsedIssue) -> frozenset[str]:
@@ -109,6 +111,8 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
 
 def _find_missing_driver(parsed: ParsedIssue, program: Program) -> tuple[Missing, ...]:
     """Report the driver as missing if the program only defines names, unless the definition itself fails."""
+    if _only_imports(program) and not _is_about_import(parsed):
+        return (Missing(kind="code", name="the code that follows the imports"),)
     called = any(repair.kind == "call-main" for repair in program.repairs)
     defines = any(isinstance(n, ast.ClassDef | ast.FunctionDef) for u in program.units if u.tree for n in u.tree.body)
     if called or not defines or any(unit.acts for unit in program.units):
@@ -117,6 +121,21 @@ def _find_missing_driver(parsed: ParsedIssue, program: Program) -> tuple[Missing
     if signature is not None and fails_at_definition(signature):
         return ()
     return (Missing(kind="code", name="the code that uses these definitions"),)
+
+
+def _only_imports(program: Program) -> bool:
+    nodes = [node for unit in program.units if unit.tree is not None for node in unit.tree.body]
+    return bool(nodes) and all(isinstance(node, ast.Import | ast.ImportFrom) or is_docstring(node) for node in nodes)
+
+
+def _is_about_import(parsed: ParsedIssue) -> bool:
+    """True if the text says that an import fails: it names the import, or quotes its error."""
+    said = f"{parsed.issue.title}\n{parsed.prose}"
+    quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
+    return bool(_IMPORT.search(said) or _IMPORT.search(quoted))
+
+
+_IMPORT = re.compile(r"\b(?:import(?:s|ed|ing)?|load(?:s|ed|ing)?)\b|ImportError|ModuleNotFound", re.I)
 
 
 def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:

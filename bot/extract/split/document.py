@@ -20,6 +20,7 @@ from bot.extract.blocks.markdown import CodeBlock, Document, Shape
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, classify_heading, read_cue, read_heading_cue
 from bot.extract.command_line.shell import PROMPTED_LINE, is_command
+from bot.extract.links import find_linked_names
 from bot.extract.python.parse import parse_python
 from bot.extract.split.session import (
     is_interpreter_session,
@@ -134,7 +135,10 @@ def _find_file_name(text: str, info: str, intro: str) -> str:
         return found[0]
     if found := _FILE_NAME.search(info[:200]):
         return found[0]
-    names = _FILE_NAME.findall(intro[-300:])
+    linked = find_linked_names(
+        intro.rstrip().rpartition("\n")[0]
+    )  # a link right above the block offers the block itself
+    names = [name for name in _FILE_NAME.findall(intro[-300:]) if name not in linked]
     return names[-1] if names else ""
 
 

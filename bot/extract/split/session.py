@@ -43,7 +43,8 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
 
 _PLAIN_SHELL = re.compile(
     rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
-    r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/|for \w+ in [^\n:]{1,200}; ?do )"
+    r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/"
+    r"|for \w+ in [^\n:;]{1,200}; ?(?:do |[^\n]{1,4000}; ?end\s*$))"
 )
 _BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )", re.M)
 

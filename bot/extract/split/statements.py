@@ -83,7 +83,7 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
     piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs))
     statements = split_statements(text)
     begin, end = _find_code(statements)
-    if begin == end:
+    if begin == end or not (word in PYTHON_INFO or any(map(_does_something, statements[begin:end]))):
         kind = classify_text(piece.text)
         shown = kind is Kind.OUTPUT and word in PYTHON_INFO and not has_failure(piece.text)
         return [replace(piece, kind=Kind.QUOTED if shown else kind)]
@@ -99,6 +99,28 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
     code = record_left_out(code, (*statements[:begin], *statements[end:]))
     around = [replace(p, kind=classify_text(p.text), repairs=()) for p in (before, rest) if p.text.strip()]
     return sorted([code, *around], key=lambda p: p.lines)
+
+
+def _does_something(statement: Statement) -> bool:
+    """True unless a statement only names values, as a printed ``f32=0.25`` seems to do."""
+    return statement.tree is None or any(
+        isinstance(node, _DOING) for outer in statement.body for node in ast.walk(outer)
+    )
+
+
+_DOING = (
+    *(
+        ast.Call,
+        ast.Import,
+        ast.ImportFrom,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Assert,
+        ast.Raise,
+    ),
+    *(ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Delete, ast.Await, ast.Lambda),
+)
 
 
 def record_left_out(code: Piece, statements: Sequence[Statement]) -> Piece:

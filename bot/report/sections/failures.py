@@ -43,13 +43,14 @@ def render_comparison(report: Report, detail: Detail = DETAILS[0]) -> str:
 def render_failure(report: Report) -> str:
     """Return the observed failure in one line, on the newest release that shows it; empty without a failure.
 
-    Where no run fails as reported, the reported failure stands beside it.
+    Where no run fails as reported, the reported failure stands beside it. Empty too where another fact decides: the
+    fault of the testcase, or the device that is missing.
     """
     ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
     places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
     ran.sort(key=lambda seen: places[seen.version])
     bad = [seen for seen in ran if seen.answer is Answer.BAD]
-    if report.verdict.kind is VerdictKind.INVALID_REPRO or not ran:
+    if report.verdict.kind in (VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE) or not ran:
         return ""
     if bad:
         return _describe_observed(bad[-1])
@@ -79,7 +80,8 @@ def _describe_claim(claim: Claim) -> str:
 def describe_signature(signature: Signature, limit: int = 300) -> str:
     """Return ``Type: message, in frame ← frame`` on one line, with foreign words unquoted."""
     frames = " ← ".join(signature.frames[:3])
-    parts = (_clean_line(name_type(signature.type), 120), _clean_line(signature.message, limit))
+    message = _clean_line(signature.message, limit).rstrip(":, ")  # a message often announces lines that follow it
+    parts = (_clean_line(name_type(signature.type), 120), message)
     return ": ".join(filter(None, parts)) + (f", in {_clean_line(frames, limit)}" if frames else "")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from bot.report.quote import cut_end, escape_prose, quote_block
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail
-from bot.verdict.finding_text import ONE_FAILS, describe_finding
+from bot.verdict.finding_text import describe_finding
 from bot.verdict.verdict import Report, VerdictKind
+from runners.core.failure.tensor_difference import OUTCOMES
 from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes
-from runners.core.protocol import Finding, FindingKind
+from runners.core.protocol import ClaimKind, Finding, FindingKind
 
 MAX_VISIBLE = 3
 
@@ -22,26 +24,84 @@ def list_findings(report: Report) -> tuple[Finding, ...]:
 
 
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Drop findings that clear LLVM's passes, unless no other finding names a cause. The document keeps them."""
+    """Drop findings that clear passes: LLVM's beside any cause, TVM's beside a named pass. The document keeps all."""
     telling = [one for one in findings if not clears_passes(one, "llvm-pass")]
-    return telling if any(KINDS[one.kind].is_cause for one in telling) else findings
+    shown = telling if any(KINDS[one.kind].is_cause for one in telling) else findings
+    named = [one for one in shown if one.kind in _NAME_A_PASS and not clears_passes(one)]
+    return [one for one in shown if not clears_passes(one)] if named else shown
+
+
+_NAME_A_PASS = {
+    FindingKind.GUILTY_PASS,
+    FindingKind.INPUT_MUTATED,
+    FindingKind.NOT_IDEMPOTENT,
+    FindingKind.VALUES_REPLACED,
+}
 
 
 def list_sentences(report: Report) -> tuple[str, ...]:
     """Return one sentence for each finding that the headline does not state already, unescaped."""
-    sentences = (describe_finding(one) for one in list_findings(report) if not _is_shown(one, report.verdict.kind))
     headline = report.verdict.headline
-    return tuple(f"{capitalize(one)}." for one in sentences if one.removeprefix("the testcase ") not in headline)
+    once: dict[str, str] = {}
+    for one in list_findings(report):
+        sentence = describe_finding(one)
+        if not _is_shown(one, report):
+            once.setdefault(_name_access(one) or sentence, sentence)
+    told = (one for one in once.values() if one.removeprefix("the testcase ") not in headline)
+    return tuple(f"{capitalize(one)}." for one in told)
 
 
-def _is_shown(finding: Finding, kind: VerdictKind) -> bool:
-    """True if the table or the headline shows the finding: devices that differ in outcome, runs that disagree.
+def _name_access(finding: Finding) -> str:
+    """Return the access of a testcase apart from the name of its buffer: passes rename buffers. Empty for others."""
+    if finding.kind is not FindingKind.OUT_OF_BOUNDS_ACCESS:
+        return ""
+    return json.dumps({name: finding.evidence.get(name) for name in _ACCESS}, default=str)
+
+
+_ACCESS = (
+    "kernel",
+    "operator",
+    "operation",
+    "access",
+    "axis",
+    "extent",
+    "outside_range",
+    "testcase_value",
+    "value",
+    "line",
+)
+
+
+def _is_shown(finding: Finding, report: Report) -> bool:
+    """True if the table, the headline or a reason says it: devices that differ in outcome, runs that disagree.
 
     Where the testcase is at fault, it explains the results that depend on other conditions.
     """
     if finding.kind is FindingKind.DEVICE_SPECIFIC:
-        return finding.evidence.get("how") == ONE_FAILS
-    return finding.kind is FindingKind.NONDETERMINISTIC and kind in (VerdictKind.FLAKY, VerdictKind.INVALID_REPRO)
+        return finding.evidence.get("differ") == OUTCOMES
+    if finding.kind is FindingKind.GUILTY_PASS and _describes_pass(report, str(finding.evidence.get("name"))):
+        return True
+    if clears_passes(finding) or clears_passes(finding, "llvm-pass"):
+        return _excludes_passes(finding, report)
+    flaky = (VerdictKind.FLAKY, VerdictKind.INVALID_REPRO)
+    return finding.kind is FindingKind.NONDETERMINISTIC and report.verdict.kind in flaky
+
+
+def _describes_pass(report: Report, name: str) -> bool:
+    """True if another finding says what the pass does, so that its name alone says less."""
+    does = _NAME_A_PASS - {FindingKind.GUILTY_PASS}
+    return any(one.kind in does and one.evidence.get("pass") == name for one in report.findings)
+
+
+def _excludes_passes(finding: Finding, report: Report) -> bool:
+    """True if the comment says without the finding that no pass is the cause: in a reason, or by the error itself.
+
+    An error comes from a check, not from the code that LLVM makes.
+    """
+    told = " ".join((report.verdict.headline, *report.verdict.reasons))
+    if re.search(r"no pass (?:causes|changes)|comes from a check of the arguments", told, re.IGNORECASE):
+        return True
+    return finding.evidence.get(LEVEL) == "llvm-pass" and report.extraction.claim.kind is ClaimKind.ERROR
 
 
 def capitalize(text: str) -> str:
@@ -74,7 +134,7 @@ def _make_span(value: object) -> str:
     return " ".join(str(value).replace("`", "'").split())[:300] or "-"
 
 
-_HIDDEN = {DIFFERENCE, LEVEL, REFUTED_BY, "name", "version", "position", "of", "buffer_argument"}
+_HIDDEN = {"differ", DIFFERENCE, LEVEL, REFUTED_BY, "name", "version", "position", "of", "buffer_argument"}
 """Evidence that the sentence states, or that only the program which wrote it understands. The document has all."""
 
 

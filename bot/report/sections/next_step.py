@@ -52,7 +52,7 @@ def _describe_next_step(report: Report) -> str:
                 or "add a version of the testcase for the API of the newest release."
             )
         case VerdictKind.INCONCLUSIVE:
-            return _ask_for_decision(report) or _ASK_FOR_FAILURE
+            return _ask_for_decision(report) or _offer_another_try(report) or _ASK_FOR_FAILURE
         case VerdictKind.INCOMPLETE | VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
             return ""
         case other:
@@ -82,6 +82,15 @@ def _ask_for_decision(report: Report) -> str:
     """Return the evidence that would settle the verdict, as its reasons say."""
     wanted = [one.removeprefix(TO_DECIDE) for one in report.verdict.reasons if one.startswith(TO_DECIDE)]
     return f"what would settle it: {escape_prose('; '.join(wanted))}." if wanted else ""
+
+
+def _offer_another_try(report: Report) -> str:
+    """Return how to run the newest release again; empty if a run of it started: then the failure is not ours."""
+    newest = report.plan.order[-1] if report.plan is not None else ""
+    runs = [one.ended for one in report.observations if one.version == newest and one.variant is Variant.ORIGINAL]
+    if not runs or not all(isinstance(end, NotRun) and end.cause == "infra" for end in runs):
+        return ""
+    return f"`/repro rerun` tries {quote_code(newest)} again, which did not start here."
 
 
 def _name_newest(report: Report) -> str:
@@ -117,10 +126,20 @@ def _name_commits(report: Report) -> str:
     ranked = _name_suspect(found)
     ranks = (
         ""
-        if ranked or find_unranked_change(report) is None
+        if ranked or report.unranked or find_unranked_change(report) is None
         else "; a command under *Reproduce it by hand* ranks them"
     )
-    return _join(f"look for the cause in {commits} {ends}{ranks}.", ranked)
+    return _join(f"look for the cause in {commits} {ends}{ranks}.", ranked or _explain_unranked(report))
+
+
+def _explain_unranked(report: Report) -> str:
+    """Return why the commits of the change are not listed, and what lists them; empty without such a reason."""
+    if not report.unranked or find_unranked_change(report) is None:
+        return ""
+    return (
+        f"the commits are not listed: {escape_prose(report.unranked)};"
+        " a command under *Reproduce it by hand* ranks them."
+    )
 
 
 def _name_suspect(found: Bisection) -> str:
@@ -137,20 +156,23 @@ def _advise_upgrade(report: Report) -> str:
         )
     forks = map_forks(report.observations)
     if found.first_good in forks:
-        return _join(_advise_newer_than_fork(report, found.first_good, forks), _name_fix(found, forks))
+        return _join(_advise_newer_than_fork(report, found.first_good, forks), _name_fix(report, found))
     notes = _link_notes(report, found.first_good)
     if unclean := _name_later_failure(report, found.first_good):
         upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
     else:
         upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}."
-    return _join(upgrade, _name_fix(found, forks))
+    return _join(upgrade, _name_fix(report, found))
 
 
-def _name_fix(found: Bisection, forks: Mapping[str, str]) -> str:
+def _name_fix(report: Report, found: Bisection) -> str:
     commits = link_commits(found.commits)
     if found.last_bad is None or found.deep or not commits:
         return ""
-    return _join(f"the fix is in {commits} after {name_build(found.last_bad, forks)}.", _name_suspect(found))
+    return _join(
+        f"the fix is in {commits} after {quote_code(found.last_bad)}.",
+        _name_suspect(found) or _explain_unranked(report),
+    )
 
 
 def _advise_newer_than_fork(report: Report, fork: str, forks: Mapping[str, str]) -> str:
@@ -202,6 +224,8 @@ def _advise_repair(report: Report) -> str:
         works = finding.evidence.get("call_that_works")
         if finding.kind is FindingKind.SIGNATURE_CHANGED and isinstance(works, str) and works.strip():
             return f"call {quote_code(works)} instead. {_THEN}"
+        if finding.kind is FindingKind.WRONG_CALL and isinstance(works, str) and works.strip():
+            return f"run {quote_code(works)} instead. {_THEN}"
         control = finding.evidence.get(CONTROL)
         if finding.kind is FindingKind.MISSING and isinstance(control, str) and control.strip():
             return f"add {quote_code(control)} to the testcase. {_THEN}"
@@ -238,10 +262,7 @@ def _ask_for_device(report: Report) -> str:
     )
     if device is None or device.needs is None or not lacking:
         return ""
-    return (
-        f"run the command under *Reproduce it by hand* on a machine with {escape_prose(device.needs)}, or add such a"
-        " machine as a runner."
-    )
+    return f"try *Reproduce it by hand* on a machine with {escape_prose(device.needs)}, or add it as a runner."
 
 
 def _is_forbidden(seen: Observation) -> bool:

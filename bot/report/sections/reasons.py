@@ -6,6 +6,7 @@ import re
 
 from bot.report.quote import escape_prose
 from bot.report.sections.findings import MAX_VISIBLE, capitalize, list_sentences
+from bot.verdict.behaviour import NO_DEVICE
 from bot.verdict.verdict import Report, VerdictKind
 
 TO_DECIDE = "to decide: "
@@ -23,35 +24,37 @@ def list_reasons(report: Report) -> tuple[str, ...]:
     told = [one for one in report.verdict.reasons if not one.startswith(TO_DECIDE) and not _is_stated(one, report)]
     quoted = [one for one in told if _QUOTED.fullmatch(one)]
     told = [one for one in told if one not in quoted]
+    quoted = [one for one in quoted if not one.strip("`").endswith(NO_DEVICE)]  # the headline names the device
     if not told and not list_sentences(report) and report.verdict.kind in _EXPLAINED_BY_A_RUN:
         told = [f"reason of the last run: {one}" for one in quoted]
     return tuple(f"{capitalize_sentence(one).rstrip('.')}." for one in dict.fromkeys(told))
 
 
 _EXPLAINED_BY_A_RUN = {VerdictKind.UNTESTABLE, VerdictKind.INCONCLUSIVE, VerdictKind.DIFFERENT_FAILURE}
-_CONTROLS = ("the same testcase with", "with that memory filled")
-"""Starts of the reasons that tell how a control run ended."""
+_TOLD = (
+    (r"the same testcase with|with that memory filled", r"; with |decides whether|` works\b"),
+    (r"the type of the error and its stack are the same", r"at the same place with another message"),
+    (r"[\w.]+ does not run it as posted; ported to its API", r""),
+)
+"""Starts of reasons, and the words by which a headline states the same: the end of a control run, an equal stack. A
+row of the table states the result of a ported testcase."""
 
 
 def _is_stated(reason: str, report: Report) -> bool:
-    """True if the headline holds it or tells the end of the control run, or a finding tells the reason of a run."""
+    """True if the headline states it in these or other words, or a finding tells the reason of a run."""
     headline = report.verdict.headline
     if reason in headline:
         return True
-    if reason.startswith(_CONTROLS) and ("; with " in headline or "decides whether" in headline):
+    if any(re.match(start, reason) and re.search(words, headline) for start, words in _TOLD):
         return True
     quoted = _QUOTED.search(reason)
     return quoted is not None and any(quoted[0].strip("`") == one.summary for one in report.findings)
 
 
 def render_reasons(report: Report) -> str:
-    """Return findings and reasons as a list, one sentence each. Further findings are in the evidence below."""
+    """Return findings and reasons as a list, one sentence each. The evidence below counts and shows all findings."""
     sentences = list_sentences(report)
     lines = [*sentences[:MAX_VISIBLE], *list_reasons(report)]
-    more = len(sentences) - MAX_VISIBLE
-    lines += (
-        [f"{more} more {'finding is' if more == 1 else 'findings are'} in the evidence below."] if more > 0 else []
-    )
     return "\n".join(f"- {escape_prose(line)}" for line in lines)
 
 

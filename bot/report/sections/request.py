@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.extract.types import Extraction, Missing, NoRepro
+from bot.extract.types import Extraction, Missing, NoRepro, is_binary_name
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import DETAILS, Detail, Section
 from bot.verdict.verdict import Report, VerdictKind
@@ -40,12 +40,17 @@ def _describe_steps(extraction: Extraction) -> str:
     return f"**Next step:** {asks} Edit the issue, or reply with a code block; then `/repro run` starts a run."
 
 
+_IS_BINARY = "is a binary file, which no testcase can hold"
+
+
 def _describe_missing(missing: Missing) -> str:
     match missing.kind:
         case "file":
             name = quote_code(missing.name)
             if missing.name.startswith(("https://", "http://")) and not missing.why:
                 return f"the program behind the link {name}: add its text in a code block"
+            if is_binary_name(missing.name):
+                return f"the file {name}: it {_IS_BINARY}; let the testcase create it"
             if missing.why:
                 return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
             return (
@@ -55,6 +60,8 @@ def _describe_missing(missing: Missing) -> str:
             return f"the definition of {quote_code(missing.name)}: add the lines that define it"
         case "module":
             return f"the module {quote_code(missing.name)}: add its code, or replace what the testcase uses of it"
+        case "call":
+            return f"{escape_prose(missing.name)}: add it as text in a code block"
         case "rest":
             return f"the rest of {escape_prose(missing.name)}; attach a long program as a `.zip`"
         case _:

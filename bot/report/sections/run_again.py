@@ -33,10 +33,10 @@ def render_commands(report: Report) -> str:
     )
     by_hand = by_hand or (f"Steps:\n\n{quote_block(cut_end(steps, MAX_COMMANDS), 'sh')}" if steps else "")
     own = f"All runs again, in a sandbox:\n\n{quote_block(cut_end(report.command, MAX_COMMAND), 'sh')}"
-    return "\n\n".join(filter(None, (by_hand, own, _render_ranking(report))))
+    return "\n\n".join(filter(None, (by_hand, own, render_ranking(report))))
 
 
-def _render_ranking(report: Report) -> str:
+def render_ranking(report: Report) -> str:
     """Return the command that ranks the commits of the change; empty if they are ranked, or without a range."""
     change = find_unranked_change(report)
     if change is None or change.commits is None or report.plan is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.report.matrix import MARKS, NO_ANSWER, MergedCell, MergedRow, Row, RunTally, make_matrix, merge_rows
 from bot.report.quote import quote_code
@@ -17,6 +17,7 @@ VARIANT_NOTES = {
     Variant.CONTROL: "control: with one change",
 }
 _CHANGED = "(testcase adapted)"
+NO_BREAK = "\N{NON-BREAKING HYPHEN}"
 MAX_ROWS, MAX_DEVICES = 5, 4
 """Rows and devices of the table that is always visible."""
 
@@ -26,27 +27,52 @@ def render_summary(report: Report) -> str:
     if not report.observations:
         return ""
     devices, rows = merge_rows(report.observations)
-    devices = devices[:MAX_DEVICES]
     several = len({row.toolchain for row in rows}) > 1
     dated = any(report.find_release(version) for row in rows for version in row.versions)
-    changed = [{row.cells[i].variant for row in rows if row.cells[i].tallies} for i in range(len(devices))]
-    names = [
-        f"{quote_code(device)} {_CHANGED}" if variants == {Variant.RETARGETED} else quote_code(device)
-        for device, variants in zip(devices, changed, strict=True)
-    ]
-    head = ["release", *(["released"] if dated else []), *names]
-    lines = [_join_cells(head), _join_cells(["---"] * len(head))]
     shown = _select_telling(rows, _find_reported(report))
-    for row in shown:
-        cells = [_render_merged(cell, len(row.versions)) for cell in row.cells[: len(devices)]]
-        lines.append(
-            _join_cells(
-                [_name_row(row, report, several=several), *([_date_row(row, report)] if dated else []), *cells]
-            )
-        )
+    builds = ["release (date)" if dated else "release", *(_name_row(row, report, several=several) for row in shown)]
+    columns = [builds, *_make_columns(devices[:MAX_DEVICES], shown)]
+    head, *body = zip(*columns, strict=True)
+    lines = [_join_cells(head), _join_cells(["---"] * len(head)), *map(_join_cells, body)]
     left_out = len(rows) - len(shown)
     note = f"\n\n{left_out} more rows are in the table of all runs below." if left_out else ""
     return "\n".join(lines) + note
+
+
+def _make_columns(devices: Sequence[str], rows: Sequence[MergedRow]) -> Iterator[list[str]]:
+    """Yield the title and the cells of each device, then one column for all devices that only adapted runs used.
+
+    Such runs are few, and a fourth column is wider than the screen of a telephone.
+    """
+    adapted: list[int] = []
+    for i, device in enumerate(devices):
+        if {row.cells[i].variant for row in rows if row.cells[i].tallies} == {Variant.RETARGETED}:
+            adapted.append(i)
+        else:
+            yield [quote_code(device), *(_render_merged(row.cells[i], row.versions) for row in rows)]
+    if not adapted:
+        return
+    names = [quote_code(devices[i]) for i in adapted]
+    cells = [_group_devices(names, [row.cells[i] for i in adapted], row.versions) for row in rows]
+    if all(own == names for groups in cells for _, own in groups):
+        yield [f"{', '.join(names)} {_CHANGED}", *("".join(text for text, _ in groups) for groups in cells)]
+    else:
+        told = ("; ".join(f"{', '.join(own)}: {text}" for text, own in groups) for groups in cells)
+        yield [f"other devices {_CHANGED}", *told]
+
+
+def _group_devices(
+    names: Sequence[str], cells: Sequence[MergedCell], versions: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Return the behaviours of several devices in one row, each once, and the devices that show it."""
+    groups: dict[str, list[tuple[str, MergedCell]]] = {}
+    for name, cell in zip(names, cells, strict=True):
+        if cell.tallies:
+            groups.setdefault(_render_merged(cell, cell.versions), []).append((name, cell))
+    return [
+        (text + _share_builds([cell.versions for _, cell in own], versions), [name for name, _ in own])
+        for text, own in groups.items()
+    ]
 
 
 def _select_telling(rows: Sequence[MergedRow], reported: str) -> Sequence[MergedRow]:
@@ -69,32 +95,37 @@ def _is_exact(report: Report) -> bool:
 
 
 def _name_row(row: MergedRow, report: Report, *, several: bool) -> str:
+    """Return ``3.9.0 to 3.11.0 (2025-11 to 2026-03; 3 releases run; reported: 3.10.0)``.
+
+    The dates have no column of their own: four columns are wider than the screen of a telephone.
+    """
     toolchain = f"{row.toolchain} " if several else ""
     names = [quote_code(f"{toolchain}{version}") for version in row.versions]
-    if row.fork:
-        return f"{names[0]} (fork {quote_code(row.fork.partition(',')[0])}, not a release)"
     reported = _find_reported(report)
-    is_home = reported in row.versions
-    role = "reported" if _is_exact(report) else "closest to the report"
-    if len(names) < 3:
-        marks = {reported: f" ({role})"} if is_home else {}
-        return ", ".join(f"{name}{marks.get(v, '')}" for name, v in zip(names, row.versions, strict=True))
-    home = f"; {role}: {quote_code(reported)}" if is_home else ""
-    return f"{names[0]} to {names[-1]} ({len(names)} releases run{home})"
+    facts = [_date_row(row, report)]
+    if row.fork:
+        facts.append(f"fork {quote_code(row.fork.partition(',')[0])}, not a release")
+    if len(names) > 2:
+        facts.append(f"{len(names)} releases run")
+    if reported in row.versions and not row.fork:
+        role = "reported" if _is_exact(report) else "closest to the report"
+        facts.append(role if len(names) == 1 else f"{role}: {quote_code(reported)}")
+    shown = "; ".join(filter(None, facts))
+    return (f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names)) + (f" ({shown})" if shown else "")
 
 
 def _date_row(row: MergedRow, report: Report) -> str:
+    """Return the day of the release, or the months of several. No line breaks at a hyphen in it."""
     days = [release.released for version in row.versions if (release := report.find_release(version)) is not None]
     if not days:
         return ""
     first, last = min(days), max(days)
-    if first == last:
-        return f"{first}"
-    return " to ".join(dict.fromkeys((f"{first:%Y-%m}", f"{last:%Y-%m}")))
+    text = f"{first}" if first == last else " to ".join(dict.fromkeys((f"{first:%Y-%m}", f"{last:%Y-%m}")))
+    return text.replace("-", NO_BREAK)
 
 
-def _render_merged(cell: MergedCell, builds: int) -> str:
-    """Return ``❌ fails as reported``; with the share of runs that disagree, or of the builds that ran here."""
+def _render_merged(cell: MergedCell, versions: Sequence[str]) -> str:
+    """Return ``❌ fails as reported``; with the share of runs that disagree, and of the builds that ran here."""
     if not cell.tallies:
         return ""
     mixed = len(cell.tallies) > 1
@@ -104,8 +135,16 @@ def _render_merged(cell: MergedCell, builds: int) -> str:
         for tally in cell.tallies[:3]
     ]
     ported = " (ported)" if cell.variant is Variant.PORTED else ""
-    share = f" (run on {cell.builds} of {builds})" if 0 < cell.builds < builds else ""
-    return ", ".join(parts) + ported + share
+    return ", ".join(parts) + ported + _share_builds([cell.versions], versions)
+
+
+def _share_builds(ran: Sequence[tuple[str, ...]], versions: Sequence[str]) -> str:
+    """Return `` (run on 3.11.0)`` or `` (run on 2 of 3)`` where not every build of a row ran on each device."""
+    if all(len(one) == len(versions) for one in ran):
+        return ""
+    if len(set(ran)) > 1:
+        return " (not run on all)"
+    return f" (run on {quote_code(ran[0][0])})" if len(ran[0]) == 1 else f" (run on {len(ran[0])} of {len(versions)})"
 
 
 def render_all_runs(report: Report, detail: Detail) -> Section:
@@ -116,7 +155,8 @@ def render_all_runs(report: Report, detail: Detail) -> Section:
     devices = len({seen.device for seen in report.observations})
     on = f" on {devices} devices" if devices > 1 else ""
     builds = len({(seen.toolchain, seen.version) for seen in report.observations})
-    title = f"All {n} runs, of {builds} {'release' if builds == 1 else 'releases'}{on}"
+    noun = "build" if any(seen.fork for seen in report.observations) else "release"
+    title = f"All {n} runs, of {builds} {noun}{'s' * (builds != 1)}{on}"
     return Section(title, render_table(report.observations, detail), folded=True)
 
 

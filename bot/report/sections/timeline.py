@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -20,22 +21,28 @@ class DatedBuild:
     version: str
     day: date
     behaviours: tuple[Behaviour, ...]
-    """The behaviours of its runs, the most frequent first."""
+    """The behaviours of its runs, the most frequent first, and a run that did not start last."""
+
+    @property
+    def agreed(self) -> Behaviour | None:
+        """Return the behaviour; None if runs disagree, so that neither the sign of a failure nor a clean one fits."""
+        return None if {Behaviour.FAILS, Behaviour.CLEAN} <= set(self.behaviours) else self.behaviours[0]
 
     @property
     def words(self) -> str:
-        if {Behaviour.FAILS, Behaviour.CLEAN} <= set(self.behaviours):
-            return "runs disagree"
-        return WORDS[self.behaviours[0]]
+        return _DISAGREE if self.agreed is None else WORDS[self.agreed]
 
     @property
     def short(self) -> str:
         """Return `words` in at most two words."""
-        return "runs disagree" if self.words == "runs disagree" else _SHORT[self.behaviours[0]]
+        return _DISAGREE if self.agreed is None else _SHORT[self.agreed]
 
     @property
     def mark(self) -> str:
-        return MARKS.get(self.behaviours[0], NO_ANSWER)
+        return NO_ANSWER if self.agreed is None else MARKS.get(self.agreed, NO_ANSWER)
+
+
+_DISAGREE = "runs disagree"
 
 
 _SHORT = {
@@ -75,7 +82,7 @@ def list_dated_builds(report: Report) -> tuple[DatedBuild, ...]:
 
 def _rank_behaviours(seen: Sequence[Observation]) -> tuple[Behaviour, ...]:
     found = [find_behaviour(one) for one in seen]
-    return tuple(sorted(set(found), key=lambda one: (-found.count(one), one)))
+    return tuple(sorted(set(found), key=lambda one: (one is Behaviour.NOT_RUN, -found.count(one), one)))
 
 
 def find_report_day(report: Report) -> date | None:
@@ -94,15 +101,19 @@ MAX_EVENTS, MAX_MARKS = 7, 12
 def render_timeline(report: Report) -> str:
     """Return the timeline as one line: each period of equal outcomes with a sign per release, and the report's day.
 
-    Empty if there is no order to show: one period, and no known day of the report.
+    Within about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to
+    show: one period, and no known day of the report.
     """
     builds = list_dated_builds(report)
-    close = bool(builds) and (builds[-1].day - builds[0].day).days < 400
-    form = "%Y-%m-%d" if close else "%Y-%m"
-    events = [(one[0].day, 0, f"{one[0].day:{form}} {_describe_period(one)}") for one in _list_periods(builds)]
+    events = [(one[0].day, 0, _describe_period(one)) for one in _list_periods(builds)]
+    months = Counter(f"{day:%Y-%m}" for day, *_ in events)
     if (day := find_report_day(report)) is not None:
-        events.append((day, 1, f"{day:{form}} **reported**"))
-    told = [text for *_, text in sorted(events, key=lambda event: event[:2])]
+        events.append((day, 1, "**reported**"))
+    close = bool(builds) and (builds[-1].day - builds[0].day).days < 400
+    told = [
+        f"{day:%Y-%m-%d} {text}" if close or months[f"{day:%Y-%m}"] > 1 else f"{day:%Y-%m} {text}"
+        for day, _, text in sorted(events, key=lambda event: event[:2])
+    ]
     if len(told) > MAX_EVENTS:
         told = [*told[: MAX_EVENTS // 2], "…", *told[-MAX_EVENTS // 2 :]]
     return f"Timeline: {' → '.join(told)}" if len(told) > 1 else ""

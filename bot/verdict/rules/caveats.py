@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import NUMPY, OWN, list_votes
+from bot.verdict.references import DEFINITIONS, NUMPY, OWN, list_votes
 from bot.verdict.rules.phrases import list_versions, name_releases
-from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
-from runners.core.findings import clears_passes
-from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
+from runners.core.findings import BY_DEFINITION, EXACT, Vote, clears_passes, get_vote
+from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -52,20 +52,23 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh the references for a wrong value: the testcase's own, NumPy, passes left out, releases.
 
     An error or a crash is always the compiler's; that a value is wrong is only the report's claim. So the verdict is
-    withheld if NumPy computes the value of the failing build. For a value of every release that no pass causes, the
-    verdict is also withheld if no reference differs. LLVM's passes do not count.
+    withheld if NumPy computes the value of the failing build. The report is wrong if every release computes the value
+    and the definitions of the operations give it, to each printed digit. For a value of every release that no pass
+    causes, the verdict is also withheld if no reference differs. LLVM's passes do not count.
     """
     if verdict.kind not in _RESTS_ON_A_FAILURE or evidence.plan.claim.kind is not ClaimKind.WRONG_RESULT:
         return verdict
     votes = list_votes(evidence)
     verdict = replace(verdict, votes=votes)
+    if verdict.kind is VerdictKind.CONFIRMED and any(map(_is_right_by_definition, evidence.findings)):
+        return replace(_judge_expectation(verdict), votes=votes)
     if dissenting := next((one for one in votes if not one.wrong), None):
         why = f"{dissenting.reference}, computes what {dissenting.version} returns, so the value may be right"
         return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
-    independent = {NUMPY: Ground.REFERENCE_DIFFERS, OWN: Ground.OWN_REFERENCE}
+    independent = {NUMPY: Ground.REFERENCE_DIFFERS, DEFINITIONS: Ground.REFERENCE_DIFFERS, OWN: Ground.OWN_REFERENCE}
     differing = [one.reference for one in votes if one.reference in independent]
     if verdict.kind is not VerdictKind.CONFIRMED or not any(map(clears_passes, evidence.findings)):
-        return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one == NUMPY])
+        return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one != OWN])
     if differing:
         verb = "disagrees" if len(differing) == 1 else "disagree"
         why = f"no pass causes the result; {' and '.join(differing)}, {verb} with it"
@@ -73,6 +76,25 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+
+
+def _is_right_by_definition(finding: Finding) -> bool:
+    """True if the definitions of the operations give each printed digit of the value that is called wrong."""
+    known = finding.evidence
+    agrees = get_vote(finding) is Vote.AGREES and known.get("name") == BY_DEFINITION
+    return agrees and known.get(EXACT) is True
+
+
+def _judge_expectation(verdict: Verdict) -> Verdict:
+    """Return ``invalid-repro`` for a value that every release computes, and that is right by definition."""
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        (Ground.FAULT_TRACED,),
+        "The testcase itself is at fault: what it calls wrong is what the definitions of its operations give."
+        f" {verdict.headline}",
+        (*verdict.reasons, "an interpreter, by these definitions, gives each printed digit"),
+        verdict.evidence,
+    )
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:

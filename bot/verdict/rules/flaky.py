@@ -9,6 +9,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import join_names, name_releases
 from bot.verdict.rules.rate import format_rate
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
+from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer, Varied
 
 
@@ -93,7 +94,7 @@ _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
         "new memory ",
         lambda under: "as usual" if under.fill is None else f"filled with 0x{255 - under.fill:02x}",
     ),
-    "threads": ("", lambda under: "the usual threads" if under.threads is None else f"threads={under.threads}"),
+    "threads": ("", lambda under: describe_conditions(Varied(threads=under.threads)) or "the usual threads"),
     "hashes": ("hash seed ", lambda under: str(under.hash_seed)),
 }
 

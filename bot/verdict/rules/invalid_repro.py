@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
+from bot.extract.claim.defences import is_defended
 from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import name_all, name_releases
+from bot.verdict.rules.phrases import name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.findings import KINDS, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
-from runners.core.protocol import Answer, Finding, Outcome, Variant
+from runners.core.findings import KINDS, LEVEL, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
+from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Outcome, Variant
+from runners.toolchains import find_toolchain
 
 
 def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
-    blame = next((finding for finding in evidence.findings if _blames_testcase(finding, flaky=flaky)), None)
+    blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
     if blame is None:
-        return None
+        return _judge_rejected_text(evidence)
     if not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return _judge_other_failure(evidence, blame)
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
@@ -33,7 +37,12 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 
 
 def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
-    """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure."""
+    """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure.
+
+    A wrong call is always rejected in one way: it does not explain another failure.
+    """
+    if blame.kind is FindingKind.WRONG_CALL:
+        return None
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     if not failing or evidence.find_versions(Answer.GOOD):
         return None
@@ -54,9 +63,47 @@ def _describe_fault(finding: Finding) -> str:
     return f"it {rest}" if (rest := sentence.removeprefix("the testcase ")) != sentence else sentence
 
 
-def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:
-    """True if a finding blames the testcase. Where runs disagree, a clean control may be luck and does not count."""
-    return get_blame(finding) is Blame.TESTCASE and not (flaky and KINDS[finding.kind].needs_control)
+def _judge_rejected_text(evidence: Evidence) -> Verdict | None:
+    """Judge an error of the parser or of a declared operand that every build gives before it runs any pass."""
+    claim, originals = evidence.plan.claim, evidence.list_originals()
+    rules = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.text_rules
+    messages = [seen.signature.message if seen.signature is not None else "" for seen in originals]
+    read_only = any(
+        f.kind is FindingKind.GUILTY_PASS and f.evidence.get(LEVEL) == "parsing" for f in evidence.findings
+    )
+    alike = bool(originals) and all(seen.answer is Answer.BAD for seen in originals)
+    if claim.kind is not ClaimKind.ERROR or not (read_only and alike):
+        return None
+    if not all(any(rule.search(message) for rule in rules) for message in messages):
+        return None
+    named = re.findall(r"'([^']{1,200})'", messages[-1])
+    if any(is_defended(name, evidence.defences) for name in named):
+        return None
+    bad = evidence.find_versions(Answer.BAD)
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        (Ground.FAULT_TRACED,),
+        f"The testcase itself is at fault: its text is rejected when it is read, by a rule of the language or of the"
+        f" operation: {quote_span(messages[-1], 200)}. The reported failure occurs on {name_all(evidence, bad)}.",
+        ("the text is rejected before any pass runs",),
+        evidence.find_indices(*bad),
+    )
+
+
+def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
+    """True if a finding blames the testcase. Where runs disagree, a clean control may be luck and does not count.
+
+    A wrong call is not blamed where a release takes it, or where the report says that the tool promises to take it.
+    """
+    if get_blame(finding) is not Blame.TESTCASE:
+        return False
+    if evidence.find_disagreeing() and KINDS[finding.kind].needs_control:
+        return False
+    if finding.kind is not FindingKind.WRONG_CALL:
+        return True
+    named = [finding.evidence.get(key) for key in ("name", "given", "function")]
+    defended = any(isinstance(name, str) and is_defended(name, evidence.defences) for name in named)
+    return not defended and not evidence.find_versions(Answer.GOOD)
 
 
 def _list_doubts(finding: Finding) -> tuple[Ground, ...]:

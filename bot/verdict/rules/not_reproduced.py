@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
@@ -12,15 +13,19 @@ from bot.verdict.rules.phrases import (
     count_tried,
     find_last_reason,
     find_newest_run,
+    join_names,
     list_versions,
     name_all,
     name_failure,
     name_releases,
     quote_span,
 )
-from bot.verdict.rules.untestable import describe_needs, describe_stand_ins, name_build
+from bot.verdict.rules.untestable import describe_hardware, describe_needs, describe_stand_ins, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
+from runners.core.failure.normalize import STATUS
+from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.printed_output import NUMBER_PATTERN
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
@@ -37,7 +42,9 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     if not skips:
         return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), "Inconclusive: nothing was run.")
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
-    if skips[Outcome.OTHER_FAILURE] and (_fails_where_reported(evidence) or not cannot_run):
+    others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    ends_well = any(map(_has_exit_zero, others))  # it runs there, although nothing tells whether its output is right
+    if others and (ends_well or _fails_where_reported(evidence) or not cannot_run):
         return _judge_other_failures(evidence)
     outcome = max(sorted(skips), key=lambda kind: (kind in cannot_run, skips[kind]))
     newest = find_newest_run(evidence)
@@ -106,7 +113,19 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             (find_last_reason(evidence, plan.order[-1]) or "",),
             used,
         )
+    if (on_software := _judge_stand_in_driver(evidence, good)) is not None:
+        return on_software
     newest = plan.order[-1]
+    if (failing := _find_failure_at_home(evidence)) is not None:
+        ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, and {failing.version}, the build of"
+            f" the report's time, ends with {ends}.",
+            ("to decide: the full error message as printed",),
+            used + evidence.find_indices(failing.version),
+        )
     at_home = None if evidence.is_dated() else plan.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
@@ -145,6 +164,42 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         (),
         used,
     )
+
+
+def _judge_stand_in_driver(evidence: Evidence, good: Sequence[str]) -> Verdict | None:
+    """Return the verdict where software in place of the hardware runs cleanly what the report saw at run time.
+
+    The compiler is the same; the driver, its limits and the hardware are not. None if the compiler itself is said to
+    fail, or if a run was on the hardware.
+    """
+    claim = evidence.plan.claim
+    clean = [seen for seen in evidence.list_originals() if seen.answer is Answer.GOOD]
+    drivers = {seen.driver for seen in clean}
+    status = claim.signature is not None and claim.signature.type.startswith(STATUS)
+    if "" in drivers or not (status or claim.kind in _AT_RUN_TIME):
+        return None
+    return make_verdict(
+        VerdictKind.UNTESTABLE,
+        (Ground.CANNOT_RUN,),
+        f"{describe_hardware(evidence)} On {join_names(sorted(drivers))}, it runs cleanly on"
+        f" {name_all(evidence, good)}.",
+        ("a clean run on software says nothing about the reported hardware and its driver",),
+        evidence.find_indices(*good),
+    )
+
+
+_AT_RUN_TIME = frozenset({ClaimKind.WRONG_RESULT, *QUANTITIES})
+
+
+def _find_failure_at_home(evidence: Evidence) -> Observation | None:
+    """Return the failure of the build of the report's time, if each of its runs fails, and not for the text."""
+    plan = evidence.plan
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    runs = [seen for seen in evidence.list_originals() if seen.version == plan.reported]
+    fails = all(seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in runs)
+    if not runs or not fails or not evidence.has_build_of_its_time() or any(map(_has_exit_zero, runs)):
+        return None
+    return runs[0]
 
 
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:
@@ -242,6 +297,16 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
     if all(_has_exit_zero(s) for s in failing):
+        if (printed := _find_other_output(evidence)) is not None:
+            where = name_all(evidence, list_versions(plan, failing))
+            return make_verdict(
+                VerdictKind.NOT_REPRODUCED,
+                (Ground.CLEAN, Ground.OTHER_VALUES, Ground.BUILD_NOT_HERE),
+                f"Not reproduced: it prints {quote_span(printed, 80)} on {where}, and never the values that the"
+                " report calls wrong.",
+                ("the failure may have been fixed before the oldest of these releases",),
+                used,
+            )
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
@@ -249,7 +314,9 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             ("to decide: an assertion in the testcase, or the expected output beside the actual output",),
             used,
         )
-    claim_is_known = plan.claim.signature is not None and plan.claim.kind is not ClaimKind.UNKNOWN
+    # A run that ends by itself is no hang, whatever the report quotes.
+    known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
+    claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
     if claim_is_known and _fails_where_reported(evidence):
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
@@ -266,6 +333,38 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         ("to decide: the full error message as printed",),
         used,
     )
+
+
+def _find_other_output(evidence: Evidence) -> str | None:
+    """Return the one output of all builds where the report quotes other values, from a build that is not here.
+
+    Memory that nothing wrote prints other values on each build. The output must have the form of the quoted one, so
+    that the report quotes the output of this program. On the reporter's own build, the quoted values should appear.
+    """
+    claim, runs = evidence.plan.claim, evidence.list_originals()
+    printed = {
+        seen.signature.message for seen in runs if seen.signature is not None and seen.signature.type == OUTPUT
+    }
+    answered = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and not claim.expected
+    unnamed = all(seen.signature is not None for seen in runs) and not evidence.has_build_of_its_time()
+    versions = {seen.version for seen in runs}
+    if not answered or not unnamed or len(printed) != 1 or len(versions) < MIN_AGREEING:
+        return None
+    (output,) = printed
+    form = _mask_numbers(output)
+    alike = evidence.plan.order[-1] in versions and bool(form) and form == _mask_numbers(claim.actual)
+    return output if alike else None
+
+
+MIN_AGREEING = 3
+"""Fewest builds that must print the same output."""
+
+
+def _mask_numbers(text: str) -> list[str]:
+    """Return the words and signs of ``text``, with the same sign for each number; empty without a number."""
+    words = re.findall(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w+|[^\w\s,]", text, re.IGNORECASE)
+    masked = ["#" if re.fullmatch(NUMBER_PATTERN, word, re.IGNORECASE) else word for word in words]
+    return masked if "#" in masked else []
 
 
 def _has_exit_zero(seen: Observation) -> bool:

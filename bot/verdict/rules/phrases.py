@@ -69,9 +69,16 @@ def name_releases(
     neighbours = [list(run) for inside, run in itertools.groupby(ran, key=chosen.__contains__) if inside]
     parts = [part for run in neighbours for part in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
     if len(parts) > MAX_PARTS:
-        return f"{len(chosen)} of the {len(ran)} releases that ran"
+        return f"{len(chosen)} of the {_count_builds(evidence, ran)} that ran"
     spans = any(len(run) > 2 for run in neighbours)
-    return join_names(parts) + (f" ({len(chosen)} releases run)" if spans else "")
+    return join_names(parts) + (f" ({_count_builds(evidence, versions)} run)" if spans else "")
+
+
+def _count_builds(evidence: Evidence, versions: Sequence[str]) -> str:
+    """Return ``9 releases``; ``9 builds`` with a fork among them, which is no release."""
+    chosen = set(versions)
+    noun = "build" if any(seen.fork and seen.version in chosen for seen in evidence.observations) else "release"
+    return f"{len(chosen)} {noun}{'s' * (len(chosen) != 1)}"
 
 
 MAX_PARTS = 5
@@ -80,8 +87,7 @@ MAX_PARTS = 5
 
 def count_tried(evidence: Evidence) -> str:
     """Return ``tried on 3 releases``, for a sentence about releases that may differ from each other."""
-    n = len(evidence.list_tested(Variant.ORIGINAL))
-    return "tried on 1 release" if n == 1 else f"tried on {n} releases"
+    return f"tried on {_count_builds(evidence, evidence.list_tested(Variant.ORIGINAL))}"
 
 
 def are_all(evidence: Evidence, versions: Sequence[str]) -> bool:
@@ -94,8 +100,9 @@ def name_all(evidence: Evidence, versions: Sequence[str]) -> str:
     names = name_releases(evidence, versions)
     if not are_all(evidence, versions) or len(versions) < 2:
         return names
-    number = "both" if len(versions) == 2 else f"all {len(versions)}"
-    return f"{number} releases that were run, {names.removesuffix(f' ({len(versions)} releases run)')}"
+    counted = _count_builds(evidence, versions)
+    number = f"both {counted.partition(' ')[2]}" if len(versions) == 2 else f"all {counted}"
+    return f"{number} that were run, {names.removesuffix(f' ({counted} run)')}"
 
 
 def join_names(names: Sequence[str]) -> str:

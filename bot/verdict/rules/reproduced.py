@@ -6,15 +6,7 @@ from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import (
-    are_all,
-    find_last_reason,
-    list_skipped,
-    name_all,
-    name_failure,
-    name_newest,
-    name_releases,
-)
+from bot.verdict.rules.phrases import are_all, find_last_reason, list_skipped, name_all, name_newest, name_releases
 from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
@@ -96,32 +88,6 @@ def _describe_everywhere(evidence: Evidence, bad: Sequence[str]) -> str:
         return f"{bad[0]}, {name_newest(evidence)}, fails as reported{alone}."
     rest = "" if are_all(evidence, bad) else " No release runs it cleanly."
     return f"It fails as reported on {name_all(evidence, bad)}, {name_newest(evidence)} included.{rest}"
-
-
-def judge_unquoted(evidence: Evidence) -> Verdict | None:
-    """Return ``fixed`` where the reported build fails, the newest runs cleanly, and the report quotes no failure.
-
-    Such a report only says "it fails", so the observed failure cannot be compared with a reported one. All failing
-    builds must fail in the same way. If every build fails, the testcase itself may be broken: None.
-    """
-    plan = evidence.plan
-    claim = plan.claim
-    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
-        return None
-    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
-    types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
-    at_home = any(seen.version == plan.reported for seen in failing)
-    if not at_home or len(types) != 1 or evidence.combine_answers().get(plan.order[-1]) is not Answer.GOOD:
-        return None
-    versions = tuple(dict.fromkeys(seen.version for seen in failing))
-    return make_verdict(
-        VerdictKind.FIXED,
-        (Ground.FAILS, Ground.UNQUOTED),
-        f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
-        f" and {name_newest(evidence)} runs it cleanly.",
-        ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
-        evidence.find_indices(*versions, plan.order[-1]),
-    )
 
 
 def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tuple[Ground, ...]) -> Verdict:

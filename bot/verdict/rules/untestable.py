@@ -6,7 +6,7 @@ import re
 
 from packaging.version import InvalidVersion, Version
 
-from bot.verdict.behaviour import COMPILES
+from bot.verdict.behaviour import COMPILES, NO_DEVICE
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
 from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Variant
@@ -21,19 +21,30 @@ def describe_needs(evidence: Evidence) -> str:
     without = [
         seen
         for seen in evidence.list_originals()
-        if seen.outcome is Outcome.UNAVAILABLE and seen.why.endswith("device or runtime here")
+        if seen.outcome is Outcome.UNAVAILABLE and seen.why.endswith(NO_DEVICE)
     ]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
         return f"No release here can run the testcase as posted ({count_tried(evidence)})."
-    words = (word for step in evidence.plan.testcase.steps for word in step)
-    chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
-    needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
+    needs = _name_hardware(evidence, device.needs)
     compiled = [seen for seen in without if seen.why.startswith(COMPILES)]
     if not compiled:
         return f"Running the testcase needs {needs}, which this machine does not have ({count_tried(evidence)})."
     where = name_all(evidence, list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
+
+
+def describe_hardware(evidence: Evidence) -> str:
+    """Return the need of the testcase for hardware, as a sentence. The device may run on software here."""
+    device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
+    needs = device.needs if device is not None and device.needs is not None else f"the device {evidence.plan.device}"
+    return f"Running the testcase needs {_name_hardware(evidence, needs)}, which this machine does not have."
+
+
+def _name_hardware(evidence: Evidence, needs: str) -> str:
+    words = (word for step in evidence.plan.testcase.steps for word in step)
+    chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
+    return f"{needs} ({', '.join(chips)})" if chips else needs
 
 
 def name_build(evidence: Evidence) -> str:
@@ -53,12 +64,17 @@ def name_build(evidence: Evidence) -> str:
         first = min(gone)
         build = find_earlier_build(toolchain, day, before=str(first)) if _predates_all(evidence, first) else None
         return (
-            f"{build.tag} of {build.day} has {quote_span(gone[first], 60)}, and is not offered here" if build else ""
+            f"{build.tag} of {build.day} still has {quote_span(gone[first], 60)}, but {_NOT_RUN_HERE}"
+            if build
+            else ""
         )
     build = find_earlier_build(toolchain, day) if day is not None and day <= find_last_day(toolchain) else None
     if build is None:
         return ""
-    return f"{build.tag} of {build.day} is the nearest known build before the report, and is not offered here"
+    return f"{build.tag} of {build.day} is the nearest known build before the report, but {_NOT_RUN_HERE}"
+
+
+_NOT_RUN_HERE = "is not among the releases that run here"
 
 
 def _predates_all(evidence: Evidence, gone_in: Version) -> bool:

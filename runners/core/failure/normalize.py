@@ -64,10 +64,14 @@ _TYPE_NAMES = {
 """Types of `Signature` that are names of this project, with their names for readers."""
 
 
+STATUS = "status:"
+"""The start of the type of a failure that IREE's runtime reports."""
+
+
 def describe_type(failure_type: str) -> str:
     """Return a signature's type as words for a sentence: ``an MLIR error``; ``TypeError`` as it is."""
-    if failure_type.startswith("status:"):
-        return f"status {failure_type.removeprefix('status:')}"
+    if failure_type.startswith(STATUS):
+        return f"status {failure_type.removeprefix(STATUS)}"
     return _TYPE_NAMES.get(failure_type, failure_type)
 
 

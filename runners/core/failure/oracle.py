@@ -28,7 +28,7 @@ import msgspec
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import make_readable, split_tokens
-from runners.core.failure.parse import NATIVE, is_relay, parse_signature
+from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, find_other_values, read_output
 from runners.core.findings import Moved
 from runners.core.protocol import (
@@ -202,6 +202,8 @@ OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
 ASSERTION = "AssertionError"
 """Signature type of the testcase's own checks."""
+CHECKS = frozenset({ASSERTION, WRONG_OUTPUT})
+"""Signature types of a failed check of the result, by the testcase or by a runner."""
 
 
 def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
@@ -244,16 +246,19 @@ def _is_printed(reported: Signature, seen: Signature, text: str, context: Oracle
     Observed when a driver wraps the compiler's error in an exception of its own. Short messages are too unspecific,
     and text never explains a signal. ``recorded``: a record has the exception that ended the step and its causes.
     Then the words alone are not enough, because a script may print expected or earlier messages: the line must be a
-    failure by itself, such as a compiler's diagnostic or a logged exception.
+    failure by itself, such as a compiler's diagnostic or a logged exception. A compiler prints several diagnostics
+    for one failure, and a report may quote the last of them alone: there a short message counts too.
     """
     wanted = split_tokens(reported.message, context.renames)
-    if len(wanted) < MIN_WORDS or reported.type in NATIVE or seen.type in NATIVE:
+    diagnosed = reported.type == seen.type == COMPILER_DIAGNOSTIC
+    if (len(wanted) < MIN_WORDS and not diagnosed) or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
     if joined in " ".join(split_tokens(seen.message, context.renames)):
         return False  # this failure was just found to differ from the reported one
     lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_split_line(line, context))]
-    return any(_is_failure_line(reported, line, context) for line in lines) if recorded else bool(lines)
+    by_itself = recorded or diagnosed
+    return any(_is_failure_line(reported, line, context) for line in lines) if by_itself else bool(lines)
 
 
 MIN_LINE_WORDS = 8
@@ -316,11 +321,9 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
             return Classification(
                 outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
             )
-    if context.checks_itself and claim.signature is not None and claim.signature.type == ASSERTION:
-        # The quoted output may occur in good and bad runs alike, so the assertion decides.
-        return Classification(
-            outcome=Outcome.PASS, why="runs to its end, and the assertion that the report says fails holds"
-        )
+    if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
+        # The quoted output may occur in good and bad runs alike, so the check decides.
+        return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
     match claim.kind:
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)

@@ -183,10 +183,14 @@ def _find_flag_error(text: str, vocabulary: FailureVocabulary) -> Signature | No
     return Signature(type="flag-error", message=make_readable(first["m"], vocabulary)) if first else None
 
 
+WRONG_OUTPUT = "unexpected-output"
+"""Signature type of a result that a runner compared with the expected value. The message has both values."""
+
+
 def _find_output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
     messages = (one for line in lines for pattern in vocabulary.output_errors if (one := pattern.match(line)))
     found = next(messages, None)
-    return Signature(type="unexpected-output", message=make_readable(found["m"], vocabulary)) if found else None
+    return Signature(type=WRONG_OUTPUT, message=make_readable(found["m"], vocabulary)) if found else None
 
 
 def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
@@ -283,5 +287,5 @@ def _find_telling_line(name: str, before: list[str], after: list[str], vocabular
         return found
     if name.endswith(vocabulary.diagnostic_errors):
         errors = [line.strip() for line in before if line.strip().startswith("error: ")]
-        return errors[-1] if errors else ""
+        return errors[-1].removeprefix("error: ") if errors else ""  # a report may copy this line alone
     return find_detail(after, vocabulary)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from runners.core.failure.printed_output import MAX_LINE_CHARS, NUMBER_PATTERN
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
@@ -30,6 +31,8 @@ _RESULT = re.compile(r"^(?P<type>(?P<shape>(?:\d{1,9}x)*)(?P<dtype>[a-zA-Z]\w{0,
 _WORD = re.compile(r"[^\s\[\]]+")
 _NUMBER = re.compile(rf"(?P<number>{NUMBER_PATTERN})(?!\w)|\d++", re.I)
 """A number, or digits to be passed over at once because a letter ends them."""
+OUTCOMES, VALUES = "outcomes", "values"
+"""Evidence ``differ`` of a finding: one device fails as reported, or both compute, and other values."""
 _SAME_PROGRAM = (Variant.ORIGINAL, Variant.RETARGETED)
 
 
@@ -57,6 +60,25 @@ class TensorDifference:
         a, b = self.values
         return f"result {self.result}: {self.count} of {self.total} values differ, at worst {a:g} and {b:g}"
 
+    def list_facts(self) -> dict[str, Any]:
+        """Return the difference as the evidence of a finding."""
+        worst = [f"{value:g}" for value in self.values]
+        return {"differ": VALUES, "result": self.result, "count": self.count, "total": self.total, "worst": worst}
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeDifference:
+    """One device fails as reported, the other runs cleanly."""
+
+    def describe(self) -> str:
+        return "one fails as reported, the other runs cleanly"
+
+    def list_facts(self) -> dict[str, Any]:
+        return {"differ": OUTCOMES}
+
+
+Difference = TensorDifference | OutcomeDifference
+
 
 def find_device_differences(observations: Sequence[Observation], order: Sequence[str]) -> tuple[Finding, ...]:
     """Return at most one finding: the device that differs, on which builds, by how much, and where devices agree.
@@ -70,8 +92,8 @@ def find_device_differences(observations: Sequence[Observation], order: Sequence
         return ()
     agreed = [version for version, seen in results.items() if len(seen) > 1 and version not in odd_ones]
     newest = list(odd_ones)[-1]
-    odd, others, why = odd_ones[newest]
-    summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(odd_ones))}: {why}"
+    odd, others, difference = odd_ones[newest]
+    summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(odd_ones))}: {difference.describe()}"
     return (
         Finding(
             kind=FindingKind.DEVICE_SPECIFIC,
@@ -81,7 +103,8 @@ def find_device_differences(observations: Sequence[Observation], order: Sequence
                 "differs_from": list(others),
                 "versions": list(odd_ones)[:32],
                 "agree_on": agreed[:32],
-                "how": why,
+                "how": difference.describe(),
+                **difference.list_facts(),
                 "refuted_by": "the same values on both devices, or inputs that are not defined",
             },
         ),
@@ -122,17 +145,15 @@ def _read_devices(observations: Sequence[Observation]) -> dict[str, DeviceResult
 
 
 def _is_same_result(a: DeviceResult, b: DeviceResult) -> bool:
-    return _describe_difference(a, b) is None
+    return _find_difference(a, b) is None
 
 
-def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], str] | None:
+def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], Difference] | None:
     """Return the device that differs from most others, those others, and the difference; None without a difference.
 
     Of two devices the later one counts as the odd one.
     """
-    why = {
-        pair: words for pair in combinations(told, 2) if (words := _describe_difference(told[pair[0]], told[pair[1]]))
-    }
+    why = {pair: found for pair in combinations(told, 2) if (found := _find_difference(told[pair[0]], told[pair[1]]))}
     if not why:
         return None
     blamed = {device: sum(device in pair for pair in why) for device in told}
@@ -142,14 +163,13 @@ def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], str] | 
     return odd, others, why[pair]
 
 
-def _describe_difference(a: DeviceResult, b: DeviceResult) -> str | None:
+def _find_difference(a: DeviceResult, b: DeviceResult) -> Difference | None:
     """Return how two results differ, by outcome or else by value; None if they agree or cannot be compared."""
     if {a.outcome, b.outcome} == {Outcome.MATCH, Outcome.PASS}:
-        return "one fails as reported, the other runs cleanly"
+        return OutcomeDifference()
     if a.tensors is None or b.tensors is None:
         return None
-    found = compare_tensors(a.tensors, b.tensors)
-    return found.describe() if found is not None else None
+    return compare_tensors(a.tensors, b.tensors)
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ import difflib
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
+from runners.core.failure.oracle import CHECKS
+from runners.core.failure.parse import WRONG_OUTPUT
 from runners.core.findings import (
     CONTROL,
     DIFFERENCE,
@@ -17,6 +19,7 @@ from runners.core.findings import (
     PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
+    RUNS_TO_ITS_CHECK,
     Blame,
     Rule,
 )
@@ -25,8 +28,6 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 
 MAX_LINES, MAX_LINE_LENGTH = 60, 300
 """Limits of a difference."""
-CHECKS = frozenset({"AssertionError", "unexpected-output"})
-"""Signature types of a failed check of the result, by the testcase or by a runner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
     if not (rule.traps or _gives_a_result(failure.seen)):
         return NOTHING_FOUND
     control = means.run_control(failure, rule.mended)
-    gone = describe_absence(control)
+    gone = describe_absence(control, failure.seen)
     if gone is None:
         return Diagnosis(controls=(control,))
     finding = Finding(
@@ -102,16 +103,26 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
     return Diagnosis(controls=(control,), findings=(finding,))
 
 
-def describe_absence(control: Observation) -> str | None:
+def describe_absence(control: Observation, failing: Observation) -> str | None:
     """Describe the absence of the failure from a control run; None if the failure or another failure is there.
 
-    If the report quotes a wrong value and no right value, any other value counts as absence.
+    If the report quotes a wrong value and no right value, any other value counts as absence. The same holds where a
+    runner compares the result with an expected value: that value may rest on the fault itself.
     """
     if control.outcome is Outcome.PASS:
         return FAILURE_GONE
     if control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0):
         return PRINTS_ANOTHER_VALUE
-    return None
+    before, after = _read_wrong_output(failing), _read_wrong_output(control)
+    if not after or before == after:
+        return None
+    return PRINTS_ANOTHER_VALUE if before else RUNS_TO_ITS_CHECK
+
+
+def _read_wrong_output(seen: Observation) -> str:
+    """Return the message of a runner that compared the result; empty for a run that ended in another way."""
+    signature = seen.signature
+    return signature.message if signature is not None and signature.type == WRONG_OUTPUT else ""
 
 
 def _gives_a_result(seen: Observation) -> bool:

@@ -72,6 +72,8 @@ class Diagnoser:
     diagnose: Callable[[Failure, Means], Diagnosis]
     needs_reproducible: bool = False
     """True if a flaky failure would mislead it: a search that leaves out passes would find accidents."""
+    settles: bool = True
+    """False if none of its findings settles the cause: the next diagnoser need not wait for its end."""
 
     def applies_to(self, failure: Failure) -> bool:
         """True if it examines this kind of testcase, and a flaky failure does not mislead it."""

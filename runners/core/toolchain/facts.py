@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from packaging.version import Version
@@ -67,7 +68,7 @@ VULKAN = Hardware(
     library="libvulkan.so.1",
     mend="install libvulkan1 and mesa-vulkan-drivers (lavapipe runs on the CPU)",
 )
-OPENCL = Hardware(words="OpenCL: a driver, and a build with its runtime", library="libOpenCL.so.1")
+OPENCL = Hardware(words="an OpenCL driver", library="libOpenCL.so.1")
 APPLE = Hardware(words="an Apple machine", mend="run it on macOS")
 BROWSER = Hardware(words="a browser")
 HEXAGON = Hardware(words="a Hexagon board or its simulator")
@@ -90,11 +91,17 @@ class Device:
         """The requirements of the device in words; None if there are none."""
         if self.hardware is None:
             return None
-        return self.hardware.words if self.linked else f"{self.hardware.words}, and a build with its runtime"
+        return self.hardware.words if self.linked else f"{self.hardware.words} and a build with its runtime"
 
 
 HOST_CPU = Device(name="cpu", aliases=frozenset({"host", "x86_64"}))
 """The processor of any machine."""
+
+
+@lru_cache(maxsize=1024)
+def _parse_version(text: str) -> Version:
+    """Parse each version once: a table has thousands of entries, which name a few dozen releases."""
+    return Version(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +131,11 @@ class DriftEntry:
 
     def affects(self, version: str) -> bool:
         """True if a version lacks ``old``."""
-        return self.gone_in is not None and Version(version) >= Version(self.gone_in)
+        return self.gone_in is not None and _parse_version(version) >= _parse_version(self.gone_in)
 
     def is_too_new(self, version: str) -> bool:
         """True if a version does not have ``new`` yet."""
-        return self.introduced_in is not None and Version(version) < Version(self.introduced_in)
+        return self.introduced_in is not None and _parse_version(version) < _parse_version(self.introduced_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

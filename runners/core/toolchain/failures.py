@@ -118,6 +118,9 @@ class FailureVocabulary:
     rejections: tuple[re.Pattern[str], ...] = ()
     """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
     Where every build refuses the text, no run shows anything of the reported failure."""
+    text_rules: tuple[re.Pattern[str], ...] = ()
+    """Messages about a rule of the language itself, or of an operation's declared operands: the text breaks it.
+    A verifier written by hand is not among them, because it may be wrong."""
     call_checks: tuple[re.Pattern[str], ...] = ()
     """Messages of the runtime's checks of a call: arguments, and the name of the function."""
     retired: tuple[Retired, ...] = ()

@@ -90,6 +90,8 @@ class PythonNames:
 
     packages: frozenset[str] = frozenset()
     """Top-level packages of the compiler."""
+    drivers: Mapping[str, str] = field(default_factory=dict)
+    """Console program → the module that the program runs."""
     namespaces: tuple[str, ...] = ()
     """Names whose attributes mark a line without a fence as code."""
     imports: Mapping[str, str] = field(default_factory=dict)
@@ -98,8 +100,8 @@ class PythonNames:
     """Name, code and age of a report → the import that the code asks for; None if `imports` decides."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""
-    submodule_requirements: Mapping[str, str] = field(default_factory=dict)
-    """Submodule → a distribution that the submodule imports, and that the compiler's wheel does not require."""
+    submodule_requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Submodule → distributions that the submodule imports, and that the compiler's wheel does not require."""
     readers: frozenset[str] = frozenset()
     """Functions that read a file."""
     writers: frozenset[str] = frozenset()
@@ -229,6 +231,8 @@ class CommitWords:
     """Names in code that point to a part of the compiler: a pass, an importer, an operator, a flag."""
     related: Mapping[str, str] = field(default_factory=dict)
     """A word of reports, without separators → the words of commits with the same meaning."""
+    targets: Mapping[str, str] = field(default_factory=dict)
+    """A target, as in `bot.suspects.related` → this compiler's own words for it in labels and paths of commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

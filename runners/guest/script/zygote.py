@@ -23,7 +23,7 @@ import os
 import sys
 from typing import Any
 
-from runners.guest import forget_modules
+from runners.guest import forget_modules, import_without_collecting
 from runners.guest.script.run import move_descriptor, run_script
 
 MAX_MESSAGE_BYTES = 256 * 1024
@@ -197,14 +197,16 @@ def main(arguments: list[str]) -> int:
     sys.argv = [""]
     sys.path[0] = os.getcwd()
     forget_modules()
-    problem = import_modules(preload)
+    problem = import_without_collecting(lambda: import_modules(preload))
     if problem:
         control.send(problem[:MAX_REASON].encode("utf-8", "replace"))
         return 0
     # Objects of the imports live as long as the process. Collecting them at the end of every child would copy all of
     # its memory and take longer than most testcases. Objects of the testcase are collected as usual.
     # A package that reports its live objects at exit would report frozen ones, too.
-    if not any(name in sys.modules for name in preload["reports_at_exit"]):
+    if any(name in sys.modules for name in preload["reports_at_exit"]):
+        gc.collect()  # due by now: else each child would do so at its first allocation
+    else:
         gc.freeze()
     control.send((find_fork_problem(scratch, before) or "ready").encode("utf-8", "replace"))
     run_child(control, preload["compile_functions"], prctl)

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable
 
 from runners.guest.tvm.findings import Findings
-from runners.guest.tvm.testcase import run_testcase, set_script
+from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 FILLS = ("fill-zero", "fill-one", "fill-lowest", "fill-highest")
 MODES = ("bounds", "signature", "mutation", "nan", "unwritten", "repair", *FILLS)
@@ -50,6 +50,7 @@ def start_session(modes: list[str], file: str) -> Callable[[], None]:
     """Install the instrumentation. Return the function to call after the testcase."""
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
     try:
+        import_compiler()
         session_class = importlib.import_module("runners.guest.tvm.session").DiagnosisSession
         session = session_class(findings, file, modes)
     except Exception as error:

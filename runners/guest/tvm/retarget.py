@@ -10,14 +10,13 @@ The output is a claim like all output: the host compares it, and no verdict rest
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
 from collections import deque
 from typing import Any
 
-from runners.guest.tvm.testcase import run_testcase, set_script
+from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 MAX_RESULTS = 8
 MAX_VALUES = 96
@@ -45,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def install_hooks(target: str, file: str, results: deque[str]) -> None:
-    tvm: Any = importlib.import_module("tvm")
+    tvm = import_compiler()
     switch_targets(tvm, target)
     switch_devices(tvm, target.split()[0])
     record_results(tvm, file, results)

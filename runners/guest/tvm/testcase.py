@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
+from typing import Any
 
-from runners.guest import forget_modules
+from runners.guest import forget_modules, import_without_collecting
+
+
+def import_compiler() -> Any:
+    """Import TVM and return it. As in a zygote, the garbage of its import is not collected."""
+    tvm = import_without_collecting(lambda: importlib.import_module("tvm"))
+    gc.freeze()
+    return tvm
 
 
 def set_script(path: str, arguments: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -228,14 +229,22 @@ def _list_invocations(kind: Kind, image_name: str) -> list[Invocation]:
 
 
 def remove_leftover_containers() -> list[str]:
-    """Remove containers whose makers are dead, in every store that we use; return their names or ids."""
-    removed = []
-    for client in list_stores():
-        for name in _find_leftovers(client):
-            kill_container(client, name)
-            remove_container(client, name)
-            removed.append(name)
+    """Remove containers whose makers are dead, in every store that we use; return their names or ids.
+
+    The stores are asked side by side: a client takes 0.1 s to answer that there is none.
+    """
+    stores = list_stores()
+    with ThreadPoolExecutor(max(1, len(stores))) as asking:
+        removed = [name for names in asking.map(_remove_leftovers, stores) for name in names]
     return [*removed, *remove_forgotten_containers()]
+
+
+def _remove_leftovers(client: tuple[str, ...]) -> list[str]:
+    names = _find_leftovers(client)
+    for name in names:
+        kill_container(client, name)
+        remove_container(client, name)
+    return names
 
 
 def list_stores() -> list[tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """Flags, operations and dialects of IREE that a release moved, removed or introduced.
 
-``flags.json`` lists the flags that some release lacks, by the help of all releases' programs.
+``flags.json`` lists the flags that some release lacks, by the help of all releases' programs. ``passes.json`` lists
+the passes that were renamed before the first numbered release, by the history of IREE's repository.
 """
 
 from __future__ import annotations
@@ -83,6 +84,13 @@ _RENAMED_BY_2024 = {
     "--iree-flow-demote-f64-to-f32": "--iree-input-demote-f64-to-f32",
     "--iree-flow-demote-f32-to-f16": "--iree-input-demote-f32-to-f16",
     **{
+        f"--iree-opt-{change}": f"--iree-input-{change}"
+        for change in (
+            *("demote-i64-to-i32", "demote-f32-to-f16", "demote-f64-to-f32"),
+            *("promote-f16-to-f32", "promote-bf16-to-f32"),
+        )
+    },
+    **{
         f"--iree-flow-{name}": f"--iree-dispatch-creation-{name}"
         for name in (
             *("collapse-reduction-dims", "enable-aggressive-fusion", "enable-detensoring", "split-matmul-reduction"),
@@ -102,8 +110,12 @@ _RENAMED_BY_2024 = {
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
 _PASSES = {
     "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
+    **{
+        f"--{old}": f"--{new}"
+        for old, new in json.loads((resources.files("runners.toolchains.iree") / "passes.json").read_bytes()).items()
+    },
 }
-"""Passes that were renamed before the first numbered release."""
+"""Passes that were renamed before the first numbered release. The file comes from IREE's history."""
 _COMPILER = tuple(
     DriftEntry(
         old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed before the first release", of=tool

@@ -41,6 +41,12 @@ FAILURES = FailureVocabulary(
         re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),
     ),
+    text_rules=(
+        re.compile(r"^use of value '%[^']{1,200}' expects different type than prior uses"),
+        re.compile(r"^(?:redefinition of (?:SSA value|symbol)|use of undeclared SSA value name)"),
+        re.compile(r"^'[\w.]{1,200}' op (?:operand|result) #\d{1,3} must be .{1,400}, but got "),
+        re.compile(r"^'[\w.]{1,200}' op requires the same (?:type|shape|element type) for all operands"),
+    ),
     call_checks=(
         re.compile(r"while invoking native function hal\.buffer_view\.assert"),
         re.compile(r"\bno function `[^`\n]{1,200}` exported by module"),

@@ -54,6 +54,8 @@ FAILURES = FailureVocabulary(
         sign_of_missing_device(rf"Device API {DEVICES} is not enabled"),
         sign_of_missing_device(rf"(?:Build target|target\.build\.)\s?{DEVICES} is not enabled"),
         sign_of_missing_device(rf"Cannot find global function (?:target\.build|device_api)\.{DEVICES}"),
+        sign_of_missing_device(rf"Cannot find {DEVICES} path"),
+        sign_of_missing_device(rf"Cannot detect device `{DEVICES}"),
         _make_no_llvm_sign(r"Cannot find global function target\.build\.llvm\b"),
         _make_no_llvm_sign(r"target\.build\.llvm is not enabled"),
     ),

@@ -104,7 +104,10 @@ def test_what_a_report_cannot_hold_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.py cannot be read"):
         read_files([tmp_path / "none.py"])
     (tmp_path / "weights.bin").write_bytes(b"\xff\xfe")
+    (tmp_path / "run.py").write_text("print(1)\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"weights\.bin is no UTF-8 text: attach it"):
+        read_files([tmp_path / "run.py", tmp_path / "weights.bin"])
+    with pytest.raises(UserError, match=r"weights\.bin is no script: name a Python script"):
         read_files([tmp_path / "weights.bin"])
     with pytest.raises(UserError, match="names no compiler: add --toolchain"):
         find_compiler(None, {"a.py": "print(1)\n"})

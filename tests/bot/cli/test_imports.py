@@ -13,6 +13,10 @@ SHARED = {"runners", "runners.core", "runners.core.bench", "runners.core.errors"
 HEAVY = {"github", "jwt", "libcst", "msgspec", "requests", "snowballstemmer", "urllib3", "yaml"}
 REMOTE = {"github", "jwt", "requests", "urllib3"}
 """The client of GitHub, which an issue in a file does not need."""
+READING = {"bot.extract", "bot.issue", "bot.report.assemble", "markdown_it", "yaml"}
+"""Parts that read and judge an issue."""
+ON_DEMAND = {"http.client", "snowballstemmer", "ssl", "urllib.request"}
+"""Parts that neither reading an issue in a file nor opening the workbench needs."""
 
 
 def list_imported(code: str) -> set[str]:
@@ -41,6 +45,15 @@ def test_issue_in_a_file_needs_neither_the_client_of_github_nor_the_parser_of_re
     imported = list_imported("import bot.cli.context, bot.cli.terminal, bot.cli.verbs, bot.plan, runners.workbench")
     assert imported & {*REMOTE, "libcst"} == set()
     assert "bot.daemon" not in imported
+
+
+def test_the_workbench_opens_before_the_parts_that_read_issues_are_imported() -> None:
+    """It opens in a thread while they are imported. Neither needs a network, or the stemmer of the ranking."""
+    opening = "import bot.cli.app, bot.cli.context, runners.workbench"
+    assert list_imported(opening) & READING == set()
+    reading = list_imported(f"{opening}, bot.cli.terminal, bot.cli.verbs, bot.plan, bot.forge.source")
+    assert reading >= READING
+    assert reading & ON_DEMAND == set()
 
 
 def test_client_of_github_would_be_noticed() -> None:

@@ -41,6 +41,8 @@ def refuse_fetch(repository: str, number: int) -> Any:
         ("octo/compiler", "add an issue's number, octo/compiler#N"),
         ("no/such/file.md", "there is no file no/such/file.md: give a Markdown file"),
         ("octo.compiler/issues.md", "there is no file"),
+        ("octo/compiler#0", "there is no file octo/compiler#0: give a Markdown file, '-', owner/repo#N"),
+        ("https://github.com/octo/compiler/issues/0", "is no issue's address"),
     ],
 )
 def test_an_address_that_names_no_issue_is_explained(source: str, says: str) -> None:
@@ -63,14 +65,18 @@ def test_the_host_is_the_forges() -> None:
         read_source("https://github.com/a/b/issues/3", today=TODAY, fetch=refuse_fetch, host="git.example")
 
 
-def test_swapped_ends_of_a_range_are_put_right() -> None:
-    """In the releases to run, and in the commits to rank."""
+@pytest.mark.parametrize("own", [0, 1])
+def test_swapped_ends_of_a_range_are_put_right(own: int) -> None:
+    """In the releases to run, and in the commits to rank: also if the older release has commits of its own branch."""
     with pytest.raises(UserError, match=r"write the older version first, 0\.25\.0\.\.0\.27\.0"):
         load_catalogue().select("tvm", "0.27.0..0.25.0")
 
     class History:
         def between(self, start: str, end: str) -> tuple[str, ...]:
-            return ("a commit",) if (start, end) == ("old", "new") else ()
+            return ("a commit",) * (3 if (start, end) == ("old", "new") else own)
+
+        def day(self, revision: str) -> date:
+            return date(2026, 5 if revision == "old" else 6, 1)
 
         def resolve(self, revision: str) -> str:
             return revision

@@ -149,7 +149,7 @@ def test_a_person_sees_verdict_matrix_range_and_command() -> None:
         "❌ fails as reported",
         "✅ runs cleanly",
         "(ported)",
-        "(reported)",
+        "reported: 0.26.0",
         "from 0.25.0 (clean) to 0.26.0",
     ):
         assert words in shown

@@ -93,6 +93,13 @@ def test_a_missing_name_that_was_moved_on_purpose_is_no_failure(name: str, inten
     assert _read(title, MISSING.format(name=name, code=f"tvm.{name}((3,))")) is intent
 
 
+def test_a_submodule_that_needs_its_own_import_has_not_moved() -> None:
+    """The name exists: the report is about a failure, and the runs show which line is missing."""
+    title = "[Bug] AttributeError: module 'tvm.relax.frontend' has no attribute 'onnx'"
+    body = MISSING.format(name="onnx", code="tvm.relax.frontend.onnx.from_onnx(None)")
+    assert _read(title, body) is Intent.FAILURE
+
+
 def test_all_failure_reports_of_the_corpus_are_failure_reports() -> None:
     """A failure report that is taken for something else is never answered."""
     for case in cases():

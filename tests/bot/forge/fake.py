@@ -512,6 +512,7 @@ class _Server(ThreadingHTTPServer):
 def _handler(github: FakeGithub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # headers and body in one packet: the kernel holds a second one back for 40 ms (Nagle)
 
         def _serve(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -537,6 +538,7 @@ def _handler(github: FakeGithub) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
+            self.wfile.flush()
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve
 

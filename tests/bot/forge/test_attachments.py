@@ -522,7 +522,7 @@ def test_links_of_a_local_file_are_followed_only_on_request(
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     (tmp_path / "issue.md").write_text(f"# It crashes\n{body}")
     monkeypatch.setattr("bot.forge.github.GithubForge.fetch_issue", lambda *_: make_issue(body, "It crashes"))
-    monkeypatch.setattr("bot.cli.context.make_downloader", lambda _: giving(pool__mlir=MLIR.encode()))
+    monkeypatch.setattr("bot.forge.download.make_downloader", lambda _: giving(pool__mlir=MLIR.encode()))
     at = str(tmp_path / "issue.md") if source == "file" else source
     done = CliRunner().invoke(app, ["extract", at, *options])
     assert json.loads(done.stdout)["repro"]["files"] == ({"pool.mlir": MLIR} if fetched else {})

@@ -9,7 +9,15 @@ import msgspec
 import pytest
 
 from bot.forge.github import GithubForge, fetch_workflow_run
-from bot.forge.workflow_run import ArtifactData, JobData, StepData, WorkflowRun, refuse_unproven
+from bot.forge.workflow_run import (
+    COMMITS_JOB,
+    ArtifactData,
+    JobData,
+    StepData,
+    WorkflowRun,
+    refuse_artifact,
+    refuse_unproven,
+)
 from runners.core.errors import UserError
 from tests.bot.forge import objects
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub
@@ -46,6 +54,15 @@ def test_each_result_of_its_own_job_is_accepted() -> None:
     assert refuse_unproven(CELLS, RUN) == {}
     plain = replace(RUN, jobs=(make_job("any-1", prefix=""), make_job("any-2", begin=1, prefix="")))
     assert refuse_unproven(CELLS, plain) == {}
+
+
+@pytest.mark.parametrize(("minutes", "accepted"), [(9.5, True), (5, False)])
+def test_a_ranking_is_accepted_from_the_job_that_ranks_alone(minutes: float, accepted: bool) -> None:
+    """A job that ran strangers' code may upload an artifact of this name before."""
+    ranking = msgspec.structs.replace(make_job(""), name=f"repro / {COMMITS_JOB}")
+    run = replace(RUN, jobs=(*RUN.jobs, ranking), artifacts=(*RUN.artifacts, make_artifact(COMMITS_JOB, minutes)))
+    assert (refuse_artifact(COMMITS_JOB, COMMITS_JOB, run) is None) is accepted
+    assert refuse_artifact(COMMITS_JOB, COMMITS_JOB, RUN) is not None
 
 
 @pytest.mark.parametrize("minutes", [2, 8, 8.5])

@@ -19,19 +19,24 @@ from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
 from bot.report.sections.failures import describe_ending
-from bot.report.sections.findings import list_findings, render_evidence
+from bot.report.sections.findings import list_findings, list_sentences, render_evidence
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
 from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_change
+from bot.report.sections.reasons import list_reasons
+from bot.report.sections.request import render_request
 from bot.report.sections.shape import STRANGERS
 from bot.report.sections.testcase import find_language
+from bot.report.sections.timeline import render_timeline
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
     Answer,
     Bisection,
     Claim,
+    ClaimKind,
     CommitRange,
+    Ended,
     Exited,
     Finding,
     FindingKind,
@@ -331,6 +336,15 @@ def test_a_request_is_one_question_and_no_empty_section(name: str) -> None:
     assert "Run it again" not in comment
 
 
+def test_the_table_has_no_column_of_dates_and_no_date_breaks() -> None:
+    """A column of dates and two of devices are wider than the screen of a telephone (390 pixels)."""
+    comment = render_comment(reports.fixed_crash())
+    head, _rule, *rows = [line for line in comment.splitlines() if line.startswith("|")]
+    assert head == "| release (date) | `llvm-cpu` |"
+    assert rows[0].startswith("| `3.3.0` (2025\N{NON-BREAKING HYPHEN}03\N{NON-BREAKING HYPHEN}24) |")
+    assert not re.search(r"\d{4}-\d\d", "".join(rows))
+
+
 def test_the_table_separates_repeats_from_variants() -> None:
     """In the table of all runs: k of n for repeated runs, and a row of its own for the ported testcase."""
     comment = render_comment(reports.regression())
@@ -370,6 +384,16 @@ def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
     blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
     shown = render_comment(replace(report, verdict=blamed))
     assert "commits" not in shown
+
+
+def test_the_next_step_after_a_wrong_call_is_the_call_that_a_run_has_shown_to_work() -> None:
+    """As code: the command is the reporter's own, with one part mended."""
+    report = reports.regression()
+    blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
+    known = {"call_fault": "private", "function": "f", "call_that_works": "iree-run-module --input=1"}
+    finding = Finding(kind=FindingKind.WRONG_CALL, summary="f is private", evidence=known)
+    comment = render_comment(replace(report, verdict=blamed, findings=(finding,)))
+    assert "run `iree-run-module --input=1` instead" in comment
 
 
 def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
@@ -413,6 +437,9 @@ def finding(kind: FindingKind, summary: str, **evidence: object) -> Finding:
 NO_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "all 99 LLVM passes left out", level="llvm-pass", name="none")
 A_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "LLVM pass 7 of 99", level="llvm-pass", name="early-cse")
 A_DISPATCH = finding(FindingKind.GUILTY_PASS, "dispatch 2 of 3", level="dispatch", name="f_dispatch_1")
+NO_PASS = finding(FindingKind.GUILTY_PASS, "all 7 passes left out", name="none", version="0.27.0")
+A_PASS = finding(FindingKind.GUILTY_PASS, "pass 3 of 7", name="FoldConstant", version="0.27.0")
+A_MUTATION = finding(FindingKind.INPUT_MUTATED, "FoldConstant wrote into it", **{"pass": "FoldConstant"})
 A_MOVED_NAME = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith")
 
 
@@ -423,17 +450,67 @@ A_MOVED_NAME = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.ari
         ((NO_LLVM_PASS, A_DISPATCH), ["dispatch 2"]),
         ((A_LLVM_PASS, A_DISPATCH), ["LLVM pass 7", "dispatch 2"]),
         ((A_MOVED_NAME, NO_LLVM_PASS), ["tvm.arith", "all 99"]),
+        ((NO_PASS, A_MUTATION), ["wrote into"]),
+        ((NO_PASS, A_MOVED_NAME), ["tvm.arith", "all 7"]),
         ((), []),
     ],
 )
-def test_cleared_llvm_passes_are_shown_only_without_another_cause(
-    findings: tuple[Finding, ...], said: list[str]
-) -> None:
-    """Beside a guilty dispatch the finding is noise; the document keeps it."""
+def test_cleared_passes_are_shown_only_without_another_cause(findings: tuple[Finding, ...], said: list[str]) -> None:
+    """Beside a guilty dispatch or pass the finding is noise; the document keeps it."""
     report = replace(reports.ALL["regression"](), findings=findings)
     shown = render_evidence(list_findings(report))
-    assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
+    texts = ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith", "all 7", "wrote into")
+    assert {text for text in texts if text in shown} == set(said)
     assert all(one.summary in format_json(make_document(report, render_comment(report))) for one in findings)
+
+
+def test_a_pass_is_named_once_by_what_it_does() -> None:
+    """The evidence below the fold has both findings."""
+    report = replace(reports.regression(), findings=(A_MUTATION, A_PASS))
+    (told,) = list_sentences(report)
+    assert "changes the module that it receives" in told
+    assert "pass 3 of 7" in render_evidence(list_findings(report))
+
+
+@pytest.mark.parametrize(
+    ("kind", "headline", "reasons", "cleared", "told"),
+    [
+        (ClaimKind.WRONG_RESULT, "It fails.", (), NO_LLVM_PASS, True),
+        (ClaimKind.CRASH, "It fails.", (), NO_LLVM_PASS, True),
+        (ClaimKind.ERROR, "It fails.", (), NO_LLVM_PASS, False),
+        (ClaimKind.ERROR, "It fails.", (), NO_PASS, True),
+        (ClaimKind.ERROR, "The error comes from a check of the arguments.", (), NO_PASS, False),
+        (
+            ClaimKind.WRONG_RESULT,
+            "It fails.",
+            ("no pass causes the result; NumPy disagrees with it",),
+            NO_PASS,
+            False,
+        ),
+    ],
+)
+def test_cleared_passes_are_told_only_where_a_pass_could_be_the_cause(
+    kind: ClaimKind, headline: str, reasons: tuple[str, ...], cleared: Finding, told: bool
+) -> None:
+    report = reports.regression()
+    found = report.extraction
+    report = replace(
+        report,
+        extraction=replace(found, claim=msgspec.structs.replace(found.claim, kind=kind)),
+        findings=(cleared,),
+        verdict=replace(report.verdict, headline=headline, reasons=reasons),
+    )
+    assert bool(list_sentences(report)) is told
+
+
+def test_one_access_through_two_buffers_is_one_sentence() -> None:
+    """A pass gives a buffer another name, and both names stand in the evidence."""
+    report = reports.at_fault()
+    (first,) = report.findings
+    renamed = msgspec.structs.replace(first, evidence={**first.evidence, "buffer": "lv"})
+    report = replace(report, findings=(first, renamed), verdict=replace(report.verdict, headline="At fault."))
+    assert len(list_sentences(report)) == 1
+    assert "`lv`" in render_evidence(list_findings(report))
 
 
 def test_a_run_whose_result_cannot_be_judged_is_not_called_a_failure() -> None:
@@ -535,11 +612,14 @@ def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
 
 
 def test_the_last_line_says_how_to_run_again_and_how_to_contest() -> None:
-    """And links to the log where there is one; an address with other characters than a log's is left out."""
+    """And links to the log where there is one; an address with other characters than a log's is left out.
+
+    ``run`` leaves a testcase alone that has an answer, so the command is ``rerun``.
+    """
     report = reports.regression()
     footer = render_comment(replace(report, log="https://github.com/a/b/actions/runs/7")).splitlines()[-3]
     for words in (
-        "`/repro run`",
+        "`/repro rerun` repeats it",
         "`/repro help`",
         "`/repro void REASON`",
         "(<https://github.com/a/b/actions/runs/7>)",
@@ -571,12 +651,138 @@ def test_the_commands_need_no_more_than_uv() -> None:
 
 
 def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:
-    """The column's title, not each cell; and a share where not every release of the row ran there."""
+    """The column's title, not each cell; and the release where not every release of the row ran there."""
     report = reports.regression()
     other = reports.seen("0.27.0", Outcome.PASS, device="opencl", variant=Variant.RETARGETED)
     text = render_comment(replace(report, observations=(*report.observations, other)))
     assert "| `opencl` (testcase adapted) |" in text
-    assert "✅ runs cleanly (run on 1 of 2)" in text
+    assert "✅ runs cleanly (run on `0.27.0`)" in text
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "title", "cell"),
+    [
+        ((Outcome.PASS, Outcome.PASS), "`opencl`, `metal` (testcase adapted)", "✅ runs cleanly (run on `0.27.0`)"),
+        (
+            (Outcome.PASS, Outcome.MATCH),
+            "other devices (testcase adapted)",
+            "`opencl`: ✅ runs cleanly (run on `0.27.0`); `metal`: ❌ fails as reported (run on `0.27.0`)",
+        ),
+    ],
+)
+def test_devices_that_only_adapted_runs_used_share_one_column(
+    outcomes: tuple[Outcome, Outcome], title: str, cell: str
+) -> None:
+    """A column for each is wider than a telephone; equal results are told once."""
+    report = reports.regression()
+    adapted = (
+        reports.seen("0.27.0", outcome, device=device, variant=Variant.RETARGETED)
+        for device, outcome in zip(("opencl", "metal"), outcomes, strict=True)
+    )
+    own = tuple(one for one in report.observations if one.device == "llvm")
+    text = render_comment(replace(report, observations=(*own, *adapted)))
+    assert f"| release (date) | `llvm` | {title} |" in text
+    assert f"| ❌ fails as reported | {cell} |" in text
+
+
+def test_adapted_devices_that_ran_on_different_releases_claim_no_shared_release() -> None:
+    report = reports.regression()
+    adapted = (
+        reports.seen(version, Outcome.PASS, device=device, variant=Variant.RETARGETED)
+        for device, version in (("opencl", "0.26.0"), ("metal", "0.27.0"))
+    )
+    own = tuple(one for one in report.observations if one.device == "llvm")
+    text = render_comment(replace(report, observations=(*own, *adapted)))
+    assert "✅ runs cleanly (not run on all) |" in text
+
+
+def test_runs_that_disagree_have_neither_the_sign_of_a_failure_nor_of_a_clean_run() -> None:
+    """On the timeline; the table counts both."""
+    report = reports.regression()
+    clean = (reports.seen("0.27.0", Outcome.PASS, attempt=turn) for turn in (3, 4, 5))
+    line = render_timeline(replace(report, observations=(*report.observations, *clean)))
+    assert "⚪ runs disagree" in line
+
+
+def test_a_run_that_did_not_start_hides_no_run_that_did() -> None:
+    report = reports.regression()
+    stopped = (
+        reports.seen("0.27.0", Outcome.INFRA, attempt=turn, ended=NotRun(why="no space")) for turn in (3, 4, 5)
+    )
+    line = render_timeline(replace(report, observations=(*report.observations, *stopped)))
+    assert "❌❌ fails" in line
+    assert "not run" not in line
+
+
+def test_two_periods_of_one_month_show_their_days() -> None:
+    """``2025-03 ✅ clean → 2025-03 ❌ fails`` does not say which day brought the failure."""
+    report = reports.fixed_crash()
+    releases = reports.released(
+        "iree",
+        v3_3_0="2025-03-02",
+        v3_4_0="2025-03-24",
+        v3_5_0="2025-06-11",
+        v3_6_0="2026-07-21",
+        v3_13_0="2026-10-19",
+    )
+    line = render_timeline(replace(report, releases=releases))
+    assert "2025-03-02 ⚪ API differs → 2025-03-24 ❌❌ fails → " in line
+    assert "2026-07 ✅✅ clean" in line
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "checkpoints/tiny.NPZ", "weights.irpa"])
+def test_no_binary_file_is_asked_for_as_text_or_archive(name: str) -> None:
+    """Neither would be read, so the answer to such a request would be the same request again."""
+    missing = (Missing(kind="file", name=name),)
+    body = render_request(replace(reports.incomplete(), extraction=reports.repro(missing=missing))).body
+    assert "let the testcase create it" in body
+    assert ".zip" not in body
+    assert "add its text" not in body
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (NotRun(why="no space", cause="infra"), "`/repro rerun` tries `0.27.0` again"),
+        (Exited(code=1), "add the complete error message"),
+    ],
+)
+def test_the_reporter_is_not_asked_for_what_our_own_failure_hides(ended: Ended, said: str) -> None:
+    report = reports.regression()
+    runs = tuple(
+        msgspec.structs.replace(one, outcome=Outcome.INFRA, ended=ended) if one.version == "0.27.0" else one
+        for one in report.observations
+    )
+    verdict = replace(report.verdict, kind=VerdictKind.INCONCLUSIVE, reasons=())
+    assert said in render_next_step(replace(report, observations=runs, verdict=verdict))
+
+
+@pytest.mark.parametrize(
+    ("kind", "headline", "reason"),
+    [
+        (VerdictKind.UNTESTABLE, "Running it needs a GPU.", "`no cuda device or runtime here`"),
+        (
+            VerdictKind.INVALID_REPRO,
+            "It calls `main` the old way; `vm.main(x, w)` works.",
+            "the same testcase with that call made the new way runs cleanly",
+        ),
+        (
+            VerdictKind.CONFIRMED,
+            "0.27.0 fails at the same place with another message.",
+            "the type of the error and its stack are the same, and only the message differs from the report",
+        ),
+        (VerdictKind.FIXED, "0.26.0 runs cleanly.", "0.27.0 does not run it as posted; ported to its API, it fails"),
+    ],
+)
+def test_a_reason_that_headline_or_table_states_is_not_told_again(
+    kind: VerdictKind, headline: str, reason: str
+) -> None:
+    """The decision below the fold keeps it."""
+    report = reports.regression()
+    verdict = replace(report.verdict, kind=kind, headline=headline, reasons=(reason,))
+    report = replace(report, verdict=verdict)
+    assert list_reasons(report) == ()
+    assert reason.strip("`")[4:] in render_comment(report)
 
 
 def test_a_limit_names_the_settings_that_raise_it() -> None:

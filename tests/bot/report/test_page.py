@@ -132,6 +132,19 @@ def test_folded_parts_of_the_comment_are_shown_open() -> None:
     assert "<details>" not in text
 
 
+@pytest.mark.parametrize("name", reports.ALL)
+def test_a_part_that_the_text_refers_to_is_a_heading(name: str) -> None:
+    """*Reproduce it by hand* in the next step is the comment's folded part, and this heading."""
+    page = render_page(reports.ALL[name]())
+    for part in re.findall(r"<em>(.+?)</em>", page):
+        assert f"<h2>{part}</h2>" in page
+
+
+def test_the_page_has_the_command_that_ranks_the_commits() -> None:
+    """The next step refers to it."""
+    assert "reprobot suspects" in render_page(reports.regression()).partition("<script")[0]
+
+
 def test_every_change_to_the_testcase_is_shown() -> None:
     """The page shows the changes of variants as the comment does."""
     report = reports.regression()

@@ -304,7 +304,7 @@ def test_a_change_with_one_unobserved_end_has_no_suspects() -> None:
 
 
 def test_a_history_that_lacks_a_revision_costs_only_the_ranking() -> None:
-    """The verdict stands, and a note says why there is no list."""
+    """The verdict stands, and a clause says why there is no list."""
 
     class Old(FakeHistory):
         def between(self, start: str, end: str) -> tuple[Commit, ...]:
@@ -315,4 +315,33 @@ def test_a_history_that_lacks_a_revision_costs_only_the_ranking() -> None:
     )
     found = rank_ranges(evidence(Outcome.MATCH), VerdictKind.FIXED, (whole,), QUERY, load_catalogue(), Old())
     assert found.bisections == (whole,)
-    assert "no revision 'v2'" in found.notes[0]
+    assert "no revision 'v2'" in found.problem
+
+
+ROCM_ONLY = commit(1, "[ROCm] Fix layout of matmul", "src/target/rocm.cc")
+NEUTRAL = commit(2, "Fix layout of matmul", "src/layout.cc")
+
+
+@pytest.mark.parametrize(
+    ("title", "first"),
+    [
+        ("Wrong layout of matmul on vulkan, a ROCm machine", "[ROCm] Fix layout of matmul"),
+        ("Wrong layout of matmul on vulkan", "Fix layout of matmul"),
+        ("Wrong layout of matmul with cuda", "Fix layout of matmul"),
+    ],
+)
+def test_a_commit_for_a_target_that_the_report_does_not_name_counts_less(title: str, first: str) -> None:
+    """By its label or by all of its paths. A report that names no target says nothing about targets."""
+    assert best(ReportQuery(title=title), ROCM_ONLY, NEUTRAL)[0] == first
+    ranked = rank_commits(ReportQuery(title="Wrong layout of matmul"), (*NOISE, ROCM_ONLY, NEUTRAL), "fixed")
+    scores = {one.commit.sha: one.score for one in ranked}
+    assert scores[ROCM_ONLY.sha] > 0.5 * scores[NEUTRAL.sha]
+
+
+def test_a_commit_for_one_target_and_other_files_is_for_all() -> None:
+    """Only its label, or every path, says that it is for one target."""
+    mixed = commit(3, "Fix layout of matmul", "src/target/rocm.cc", "src/layout.cc")
+    alone = commit(4, "Fix layout of matmul", "src/target/rocm.cc", "src/target/rocm/layout.cc")
+    ranked = rank_commits(ReportQuery(title="Wrong layout of matmul on cuda"), (*NOISE, mixed, alone), "fixed")
+    scores = {one.commit.sha: one.score for one in ranked}
+    assert scores[alone.sha] < 0.5 * scores[mixed.sha]

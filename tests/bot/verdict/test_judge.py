@@ -20,6 +20,7 @@ from runners.core.protocol import (
     SAID_TO_WORK,
     Claim,
     ClaimKind,
+    Exited,
     Finding,
     FindingKind,
     NotRun,
@@ -128,6 +129,67 @@ def test_a_fault_of_the_testcase_may_show_in_another_way_than_reported() -> None
     assert judge(evidence((S, S, P, P), findings=(finding,))).kind is not VerdictKind.INVALID_REPRO
 
 
+FLAG_NAMED = {"call_fault": "flag", "name": "--x", "program": "iree-compile", "origin": "testcase"}
+WRONG_CALL = Finding(kind=FindingKind.WRONG_CALL, summary="--x is no flag", evidence=FLAG_NAMED)
+
+
+def test_a_wrong_call_is_the_testcases_fault() -> None:
+    verdict = judge(evidence((M, M, M, M), findings=(WRONG_CALL,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+    assert "no known release of `iree-compile` has the flag `--x`" in verdict.headline
+
+
+@pytest.mark.parametrize("outcomes", [(P, P, M, M), (S, S, S, S)])
+def test_a_call_that_a_release_takes_or_that_fails_otherwise_is_not_blamed(outcomes: tuple[Outcome, ...]) -> None:
+    """A wrong call is rejected everywhere, and in one way."""
+    assert judge(evidence(outcomes, findings=(WRONG_CALL,))).kind is not VerdictKind.INVALID_REPRO
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("--x is documented but not accepted", VerdictKind.CONFIRMED),
+        ("The manual explains --xy", VerdictKind.INVALID_REPRO),
+    ],
+)
+def test_a_name_that_the_report_defends_is_the_question_itself(sentence: str, kind: VerdictKind) -> None:
+    """Whether a tool keeps what it promises is not decided by the tool's own message."""
+    runs = evidence((M, M, M, M), findings=(WRONG_CALL,))
+    assert judge(replace(runs, defences=(sentence,))).kind is kind
+
+
+OPERAND = "'arith.addf' op operand #0 must be floating-point-like, but got 'tensor<4xi32>'"
+VERIFIED = "'linalg.matmul' op expected operand rank (1) to match the result rank of indexing_map #1"
+READ = Finding(kind=FindingKind.GUILTY_PASS, summary="x", evidence={"name": "parsing", "level": "parsing"})
+LATER = Finding(
+    kind=FindingKind.GUILTY_PASS, summary="x", evidence={"name": "cse", "level": "pass", "version": "1.3"}
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "finding", "defences", "outcomes", "kind"),
+    [
+        (OPERAND, READ, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
+        (OPERAND, READ, ("arith.addf should take integers",), (M, M, M, M), VerdictKind.CONFIRMED),
+        (OPERAND, LATER, (), (M, M, M, M), VerdictKind.CONFIRMED),
+        (OPERAND, READ, (), (P, P, M, M), VerdictKind.REGRESSION),
+        (VERIFIED, READ, (), (M, M, M, M), VerdictKind.CONFIRMED),
+    ],
+    ids=["rejected", "defended", "in a pass", "accepted before", "a verifier of its own"],
+)
+def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
+    message: str, finding: Finding, defences: tuple[str, ...], outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """Only by a message of the parser or of a declared operand, from every build, and before any pass."""
+    plan = msgspec.structs.replace(
+        PLAN, testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"), claim=Claim(kind=ClaimKind.ERROR)
+    )
+    said = Signature(type="mlir-error", message=message)
+    seen = tuple(observe(version, outcome, signature=said) for version, outcome in zip(ORDER, outcomes, strict=True))
+    runs = Evidence(plan=plan, observations=seen, findings=(finding,), defences=defences)
+    assert judge(runs).kind is kind
+
+
 def unwritten(origin: str) -> Finding:
     return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
 
@@ -203,7 +265,7 @@ def test_an_intermittent_failure_may_be_absent_by_luck(
             {"fill": 0x55},
             "with new memory as usual, it fails; with new memory filled with 0xaa, it runs cleanly",
         ),
-        ("threads", {"threads": 1}, "with the usual threads, it fails; with threads=1, it runs cleanly"),
+        ("threads", {"threads": 1}, "with the usual threads, it fails; with 1 thread, it runs cleanly"),
         ("randomness", {}, ""),
     ],
 )
@@ -366,6 +428,26 @@ def test_a_reference_that_differs_confirms_a_wrong_value() -> None:
     assert (told.kind, told.votes) == (VerdictKind.CONFIRMED, ())
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "exact", "kind"),
+    [
+        ((M, M, M, M), True, VerdictKind.INVALID_REPRO),
+        ((M, M, M, M), False, VerdictKind.INCONCLUSIVE),
+        ((P, P, M, M), True, VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_a_value_of_every_release_that_is_right_by_definition_is_a_wrong_expectation(
+    outcomes: tuple[Outcome, ...], exact: bool, kind: VerdictKind
+) -> None:
+    """To each printed digit, and on every release; otherwise the reference only withholds the verdict."""
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": exact}
+    right = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)
+    verdict = judge(evidence(outcomes, plan=wrong, findings=(right,)))
+    assert verdict.kind is kind
+    assert [one.wrong for one in verdict.votes if "definitions" in one.reference] == [False]
+
+
 @pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
 def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...]) -> None:
     """NumPy computes what the failing build returns, whatever the other releases and passes say."""
@@ -484,6 +566,14 @@ def test_a_fork_is_never_named_as_a_release() -> None:
     seen[0] = msgspec.structs.replace(seen[0], fork="a077796b, carried by bitblas")
     verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=()))
     assert "1.0 (a fork at a077796b, not a release) fails as reported" in verdict.headline
+
+
+def test_builds_with_a_fork_among_them_are_not_counted_as_releases() -> None:
+    seen = tuple(observe(version, P) for version in ORDER)
+    forked = (msgspec.structs.replace(seen[0], fork="a077796b, carried by bitblas"), *seen[1:])
+    said = [judge(Evidence(plan=PLAN, observations=runs, findings=())).headline for runs in (seen, forked)]
+    assert ["all 4 releases that" in one for one in said] == [True, False]
+    assert ["all 4 builds that" in one for one in said] == [False, True]
 
 
 def test_runs_on_other_devices_are_reported_but_do_not_decide() -> None:
@@ -904,7 +994,7 @@ def test_a_build_that_could_run_the_testcase_is_named(day: date, order: tuple[st
     plan = msgspec.structs.replace(PLAN, order=order, first=order, day=day)
     verdict = judge(Evidence(plan=plan, observations=runs, findings=()))
     assert verdict.kind is VerdictKind.UNTESTABLE
-    named = [reason for reason in verdict.reasons if "is not offered here" in reason]
+    named = [reason for reason in verdict.reasons if "is not among the releases that run here" in reason]
     assert [reason.split()[0] for reason in named] == ([told] if told else [])
 
 
@@ -927,3 +1017,12 @@ def test_a_limit_is_no_headline_if_another_release_lacks_its_device() -> None:
     """The limit is not the only reason then."""
     stopped = [observe(ORDER[0], U, ended=NotRun(why="x", cause="forbidden")), observe(ORDER[1], U)]
     assert "limit" not in judge(Evidence(plan=PLAN, observations=tuple(stopped), findings=())).headline
+
+
+def test_a_testcase_that_ends_on_some_releases_is_not_called_impossible_to_run() -> None:
+    """Its API has moved on the others, and nothing tells whether the printed values are right."""
+    ended = tuple(observe(version, S, ended=Exited(code=0)) for version in ORDER[:2])
+    gone = tuple(observe(version, I) for version in ORDER[2:])
+    verdict = judge(Evidence(plan=PLAN, observations=(*ended, *gone), findings=()))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "runs to its end" in verdict.headline

@@ -11,7 +11,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.judge import judge
 from bot.verdict.rules.phrases import name_all, name_releases
-from runners.core.findings import KINDS, Rule
+from runners.core.findings import KINDS, CallFault, Rule
 from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from tests.support.observed import PLAN, observe
 from tests.support.sentences import find_false_claims
@@ -132,12 +132,58 @@ def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], sai
         (Rule.PARALLEL_WRITES, "calls `d0` parallel, and all iterations along this dimension write the same element"),
         (Rule.LIVE_ARGUMENT, "writes into `d0`, which is read again later"),
         (Rule.ZERO_DIVISOR, "divides by zero: the input `d0` holds zeros"),
+        (Rule.SHIFT_TOO_FAR, "shifts by the number of bits or further: the input `d0` holds the amounts"),
     ],
 )
 def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
     known = {"operation": "op", "file": "a.mlir", "line": 4, "rule": rule.value, "rule_of": "d0"}
     finding = Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=known)
     assert describe_finding(finding) == f"`op` in `a.mlir:4` {said}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "known", "said"),
+    [
+        (CallFault.COUNT, {"function": "f", "count": 3, "passed": 1}, "`f` takes 3 arguments; the testcase gives 1"),
+        (
+            CallFault.TYPE,
+            {"function": "f", "argument": 2, "declared": "tensor<4xf32>", "given": "5xf32"},
+            "argument 2 of `f` is `tensor<4xf32>`; the testcase gives `5xf32`",
+        ),
+        (
+            CallFault.VALUES,
+            {"given": "4xf32", "count": 4, "passed": 3},
+            "the testcase gives 3 values for `4xf32`, which has 4 elements",
+        ),
+        (
+            CallFault.NO_FUNCTION,
+            {"function": "g", "functions": ["f"]},
+            "the testcase calls `g`, and the program declares only `f`",
+        ),
+        (CallFault.PRIVATE, {"function": "f"}, "the testcase calls `f`, which the program declares private"),
+        (
+            CallFault.TARGET,
+            {"name": "cuda", "device": "local-task"},
+            "the program is compiled for `cuda` alone, and run on `local-task`",
+        ),
+        (
+            CallFault.FLAG,
+            {"program": "iree-compile", "name": "--x"},
+            "no known release of `iree-compile` has the flag `--x`",
+        ),
+        (
+            CallFault.DEVICE,
+            {"program": "iree-run-module", "flag": "--device", "name": "cpu"},
+            "`--device` of `iree-run-module` takes no `cpu` in any known release",
+        ),
+    ],
+)
+def test_a_wrong_call_is_stated(fault: CallFault, known: dict[str, object], said: str) -> None:
+    finding = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence={**known, "call_fault": fault.value})
+    assert describe_finding(finding) == said
+    mended = {**finding.evidence, "control": "the command mended: the failure is gone"}
+    put_right = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence=mended)
+    assert describe_finding(put_right) == f"{said}; with only that put right, the failure is gone"
 
 
 @pytest.mark.parametrize(
@@ -189,3 +235,14 @@ def test_a_run_that_only_compiled_is_no_clean_run() -> None:
     _, (row,) = merge_rows([compiled])
     (tally,) = row.cells[0].tallies
     assert tally.describe() == "🟦 compiles, not run"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("ids", "from `ids`"), ("argument 1 of main", "from argument 1 of `main`"), ("`a`[2]", "from `a[2]`")],
+)
+def test_only_names_of_the_testcase_are_code(value: str, said: str) -> None:
+    """The words of ours about an argument are prose."""
+    evidence = {"kernel": "main", "access": "load", "axis": 0, "buffer": "t", "outside_range": [8, 8], "extent": 5}
+    found = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="", evidence={**evidence, "testcase_value": value})
+    assert describe_finding(found).endswith(f"the index comes {said}")

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runners.builds import history as module
-from runners.builds.history import open_history
+from runners.builds.history import CloneBudget, open_history
 from runners.core.errors import InfraError, UserError
 from tests.flow.planted import GOOD, Planted, plant
-from tests.support.repository import make_repository
+from tests.support.repository import make_repository, serve_repository
 
 COUNT = 40
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.fixture
@@ -87,29 +74,10 @@ def test_branch_point_of_a_merged_side_branch_is_the_merge(tmp_path: Path) -> No
     assert (joined.at.ordinal, joined.ahead) == (2, 1)
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture
 def address(planted: Planted) -> Iterator[str]:
-    """The address at which git's own server on the loopback interface has the planted repository."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    folder = str(planted.path.parent)
-    server = subprocess.Popen(
-        ["git", "daemon", "--export-all", "--listen=127.0.0.1", f"--port={port}", f"--base-path={folder}", folder],
-        env={**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
-        process_group=0,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        assert wait_until(lambda: _listens(port))
-        yield f"git://127.0.0.1:{port}/{planted.path.name}"
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+    with serve_repository(planted.path) as served:
+        yield served
 
 
 def test_address_is_cloned_once_and_fetched_when_a_revision_is_missing(
@@ -126,6 +94,15 @@ def test_address_is_cloned_once_and_fetched_when_a_revision_is_missing(
     with pytest.raises(UserError, match=r"no revision 'v3\.0'"):
         open_history(address, root).resolve("v3.0")
     assert open_history(address, root, wanted=("v3.0",)).resolve("v3.0") == planted.main[-2]
+
+
+@pytest.mark.parametrize("budget", [CloneBudget(file_bytes=512), CloneBudget(seconds=0.001)])
+def test_clone_over_its_budget_is_refused(address: str, tmp_path: Path, budget: CloneBudget) -> None:
+    """In time and in size. Nothing of it stays, and the next clone with another budget succeeds."""
+    with pytest.raises(InfraError, match="git clone"):
+        open_history(address, tmp_path / "store", budget=budget)
+    assert list((tmp_path / "store" / "history").iterdir()) == []
+    assert open_history(address, tmp_path / "store").line
 
 
 def test_export_runs_no_hook_or_filter(planted: Planted, tmp_path: Path) -> None:

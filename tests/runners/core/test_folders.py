@@ -50,6 +50,7 @@ def test_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "file").exists()
 
 
+@pytest.mark.thorough
 def test_store_with_a_deep_cache_is_measured_and_cleaned(tmp_path: Path) -> None:
     cache = make_deep(tmp_path / "compiler-caches" / "x")
     (cache / "data").write_bytes(b"x" * 100_000)
@@ -60,12 +61,14 @@ def test_store_with_a_deep_cache_is_measured_and_cleaned(tmp_path: Path) -> None
     assert not cache.exists()
 
 
+@pytest.mark.thorough
 def test_private_directory_of_any_depth_is_removed() -> None:
     with open_private_directory() as folder:
         make_deep(folder / "out")
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_deep_folder_is_linked(tmp_path: Path) -> None:
     link_tree(make_deep(tmp_path / "a", 1100), tmp_path / "b")
     assert measure_disk_bytes(tmp_path / "b") == measure_disk_bytes(tmp_path / "a")
@@ -73,6 +76,7 @@ def test_deep_folder_is_linked(tmp_path: Path) -> None:
     remove_folder(tmp_path / "b")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["objects", "refs/tags"])
 def test_deep_folders_in_a_clone_are_no_hindrance(tmp_path: Path, place: str) -> None:
     clone = make_repository(tmp_path / "clone")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from runners.core.findings import KINDS, Settles
 from runners.core.protocol import (
     Exited,
     Finding,
@@ -22,6 +24,8 @@ from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Mean
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.forgotten_import import insert_first
 from runners.diagnosis.nondeterminism import Rerun, Setup
+from runners.toolchains import find_toolchain
+from runners.toolchains.tvm.diagnosis.reference import ask_reference
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
 
@@ -117,3 +121,71 @@ def test_reruns_beside_the_diagnosers_find_the_same(varies: bool) -> None:
         beside = diagnose_failure(seen, (MUTATED, SEARCH), make_means(), run_under, executor=executor)
     assert [one.kind for one in beside.findings] == [one.kind for one in alone.findings]
     assert (FindingKind.NONDETERMINISTIC in {one.kind for one in beside.findings}) is varies
+
+
+WAIT_S = 30.0
+
+
+def run_nothing_under(_version: str, _testcase: Testcase, _setup: Setup) -> None:
+    """No rerun gives a result."""
+
+
+def make_beside(begun: threading.Event, go_on: threading.Event) -> Diagnoser:
+    """A diagnoser that cannot settle the cause, and ends only when it may go on."""
+
+    def diagnose(_failure: Failure, _means: Means) -> Diagnosis:
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        return Diagnosis(findings=(Finding(kind=FindingKind.REFERENCE, summary="x"),))
+
+    return Diagnoser(kind=TestcaseKind.PYTHON, diagnose=diagnose, settles=False)
+
+
+def test_a_diagnoser_that_cannot_settle_the_cause_runs_beside_the_next() -> None:
+    """The next one begins before its end, and the findings keep the order of the diagnosers."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def search(_failure: Failure, _means: Means) -> Diagnosis:
+        assert begun.wait(WAIT_S)
+        go_on.set()
+        return SEARCH.diagnose(_failure, _means)
+
+    searching = Diagnoser(kind=TestcaseKind.PYTHON, diagnose=search)
+    with ThreadPoolExecutor(2) as executor:
+        found = diagnose_failure(
+            failure(), (MUTATED, make_beside(begun, go_on), searching), make_means(), run_nothing_under,
+            executor=executor,
+        )  # fmt: skip
+    kinds = [FindingKind.INPUT_MUTATED, FindingKind.REFERENCE, FindingKind.GUILTY_PASS]
+    assert [one.kind for one in found.findings] == kinds
+
+
+def test_no_diagnoser_begins_before_one_that_may_settle_the_cause_has_ended() -> None:
+    """Neither the search nor a diagnoser that could run beside it: their runs would be in vain."""
+    begun = threading.Event()
+    with ThreadPoolExecutor(4) as executor:
+        found = diagnose_failure(
+            failure(), (OUTSIDE, make_beside(begun, begun), SEARCH), make_means(), run_nothing_under,
+            executor=executor,
+        )  # fmt: skip
+    assert [one.kind for one in found.findings] == [FindingKind.OUT_OF_BOUNDS_ACCESS]
+    assert not begun.is_set()
+
+
+def test_a_diagnosis_ends_where_no_thread_is_free() -> None:
+    """Diagnoses may fill all threads and wait for a diagnoser: then each makes that one itself."""
+    begun = threading.Event()
+    begun.set()
+    with ThreadPoolExecutor(1) as executor:
+        found = executor.submit(
+            diagnose_failure, failure(), (make_beside(begun, begun), SEARCH), make_means(), run_nothing_under,
+            executor=executor,
+        ).result(WAIT_S)  # fmt: skip
+    assert [one.kind for one in found.findings] == [FindingKind.REFERENCE, FindingKind.GUILTY_PASS]
+
+
+def test_the_diagnoser_beside_the_search_settles_nothing() -> None:
+    """A vote of NumPy names no cause. A finding that settled the cause would make the search superfluous."""
+    beside = [one for one in find_toolchain("tvm").DIAGNOSERS if not one.settles]
+    assert [one.diagnose for one in beside] == [ask_reference]
+    assert KINDS[FindingKind.REFERENCE].settles is Settles.NEVER

@@ -535,3 +535,46 @@ def test_diagnosis_of_a_hang_waits_for_its_turn() -> None:
     failures, events = diagnose_beside(lambda cell, _: Outcome.MATCH, claim=Claim(kind=ClaimKind.HANG))
     assert len(failures) == 1
     assert events.index("diagnosis") > events.index("run 2")
+
+
+def test_after_a_new_release_without_a_change_that_release_alone_needs_a_run() -> None:
+    """The earlier answer's release has the reruns and the diagnosis of both."""
+    diagnosed: list[str] = []
+
+    def diagnose(failure: Failure) -> Diagnosis:
+        diagnosed.append(failure.seen.version)
+        return Diagnosis()
+
+    first = (ORDER[5], ORDER[10], ORDER[-1], ORDER[0])
+    seen = run(make_plan(answered="3.10.0", first=first), lambda *_: Outcome.MATCH, diagnose=diagnose)
+    assert runs(seen).count("3.11.0") == 1
+    assert runs(seen).count("3.10.0") == 2
+    assert diagnosed == ["3.10.0"]
+
+
+def test_after_a_new_release_a_flaky_failure_needs_no_runs_beyond_the_first_failing_run() -> None:
+    """A first run that fails is one of the ends of the earlier release. A clean run alone may be a fix."""
+
+    def flicker(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.MATCH if attempt % 2 else Outcome.PASS
+
+    def flicker_or_fixed(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.version == "3.11.0" else flicker(cell, attempt)
+
+    plan = make_plan(answered="3.10.0", first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0]))
+    assert runs(run(plan, flicker)).count("3.11.0") == 1
+    assert runs(run(plan, flicker)).count("3.10.0") == 10
+    unanswered = runs(run(make_plan(), flicker_or_fixed)).count("3.11.0")
+    assert runs(run(plan, flicker_or_fixed)).count("3.11.0") == unanswered
+
+
+@pytest.mark.parametrize("newest", [Outcome.PASS, Outcome.OTHER_FAILURE])
+def test_after_a_new_release_with_a_change_its_runs_are_repeated_as_ever(newest: Outcome) -> None:
+    """A fix, or another failure, needs the same evidence as in a first answer."""
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        return newest if cell.version == "3.11.0" else Outcome.MATCH
+
+    again = run(make_plan(answered="3.10.0", first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0])), truth)
+    afresh = run(make_plan(), truth)
+    assert runs(again).count("3.11.0") == runs(afresh).count("3.11.0")

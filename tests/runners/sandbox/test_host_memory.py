@@ -153,27 +153,34 @@ def read_left_kernel_bytes(parent: str) -> int:
     return int((cgroup.ROOT / "memory" / parent / "memory.kmem.usage_in_bytes").read_text())
 
 
-def cache_names(engine: Engine, layout: Layout, parent: str) -> int:
-    """Let a sandbox cache names of absent files. Return the kernel memory that it left."""
+def cache_names(engine: Engine, layout: Layout, parent: str) -> tuple[int, int]:
+    """Let a sandbox cache names of absent files. Return the kernel memory that it took, and that it left."""
     attack = find_attack("kernel-memory-in-names-of-absent-files")
     for _ in range(TRIES):  # on a busy machine the attack may hardly begin before its time is over
         before = read_left_kernel_bytes(parent)
         with follow_peak(lambda: read_left_kernel_bytes(parent)) as rise:
             run_source(engine, layout, PRELUDE + attack.source, limits=attack.limits)
         if rise[0] > FEW_NAMES:
-            return read_left_kernel_bytes(parent) - before
+            return rise[0], read_left_kernel_bytes(parent) - before
     raise AssertionError("the attack cached too few names to show anything")
 
 
 def test_cached_names_are_given_back(
     engine: Engine, layout: Layout, parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group's removal leaves its cached names to the machine, unless the kernel is told to drop them."""
-    monkeypatch.setattr(cgroup, "_KERNEL_BYTES", 2**40)
-    kept = cache_names(engine, layout, parent)
-    assert kept > FEW_NAMES
+    """A group's removal leaves its cached names to the machine, unless the kernel is told to drop them.
+
+    The kernel may drop them without that order too: for another sandbox, or with the file system of a container. Then
+    the comparison has nothing to compare with, and the test says so; that few are left is checked in any case.
+    """
     monkeypatch.setattr(cgroup, "_KERNEL_BYTES", 2**20)
-    assert cache_names(engine, layout, parent) < kept / 2
+    taken, left = cache_names(engine, layout, parent)
+    assert left < taken / 2
+    monkeypatch.setattr(cgroup, "_KERNEL_BYTES", 2**40)
+    kept = next((more for _ in range(TRIES) if (more := cache_names(engine, layout, parent)[1]) > FEW_NAMES), 0)
+    if kept <= FEW_NAMES:
+        pytest.skip(f"few names are left, but the kernel dropped them by itself in each of {TRIES} tries")
+    assert left < kept / 2
 
 
 COUNT_INSTANCES = (

@@ -15,7 +15,6 @@ testcase runs in the same process.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import time
@@ -26,7 +25,7 @@ from runners.guest.tvm.findings import Findings
 from runners.guest.tvm.pass_bisect.required_passes import find_required_passes
 from runners.guest.tvm.pass_bisect.skip_passes import OWN, PIPELINE, PassLog, PassSelection, install_selection
 from runners.guest.tvm.pass_bisect.trial import PassTrial, run_trial
-from runners.guest.tvm.testcase import run_testcase, set_script
+from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 USUALLY_NEEDED = frozenset(
     {
@@ -42,7 +41,7 @@ def main(arguments: list[str]) -> int:
     mode, setting, path, *rest = arguments
     file = os.path.abspath(path)
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
-    tvm = importlib.import_module("tvm")
+    tvm = import_compiler()
     set_script(path, rest)
     if mode == "limit":
         request = json.loads(setting)

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runners.guest.tvm.findings import Findings
-from runners.guest.tvm.testcase import run_testcase, set_script
+from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 MAX_CALLS = 16
 MAX_SECONDS = 20.0
@@ -57,7 +57,7 @@ class Voter:
         """True if a call was not evaluated, so that the calls together cannot agree."""
 
     def install(self) -> None:
-        self._tvm = importlib.import_module("tvm")
+        self._tvm = import_compiler()
         self._evaluate = importlib.import_module("runners.guest.tvm.reference.evaluate")
         self._compare = importlib.import_module("runners.guest.tvm.reference.compare")
         self._read = importlib.import_module("runners.guest.tvm.reference.arguments").read_value

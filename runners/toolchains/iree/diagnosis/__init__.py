@@ -6,16 +6,20 @@ from collections.abc import Sequence
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
+from runners.toolchains.iree.diagnosis.calls import check_call
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
+from runners.toolchains.iree.diagnosis.reference import check_definitions
 from runners.toolchains.iree.diagnosis.source_text import check_source_text
 from runners.toolchains.iree.diagnosis.unwritten_tensors import check_unwritten_tensors
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 
 DIAGNOSERS: Sequence[Diagnoser] = (
+    Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_call),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_source_text),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_unwritten_tensors),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_bounds),
+    Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_definitions),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
 )
 COMPARISONS: Sequence[Comparison] = (compare_dispatches,)

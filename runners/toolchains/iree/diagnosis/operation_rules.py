@@ -1,11 +1,13 @@
 """Find rules of operations that an MLIR testcase breaks in its own text, so that its result is undefined. Pure.
 
-Two rules are known, both from the definitions of the operations. Each comes with the mended testcase:
+Three rules are known, all from the definitions of the operations. Each comes with the mended testcase:
 
 - Iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and concurrently. If the result does
   not depend on that dimension, they all write one element. Mended: the dimension is a ``reduction``.
 - An integer division by zero is undefined by the definition of ``arith``. Mended: zeros of a divisor from the command
   line are ones.
+- A shift by the number of bits or further is undefined by the definition of ``arith``. Mended: such amounts from the
+  command line are zeros.
 
 The text alone is no proof: a run of the mended testcase shows whether the rule explains the failure.
 """
@@ -13,8 +15,9 @@ The text alone is no proof: a run of the mended testcase shows whether the rule 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -77,6 +80,7 @@ def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
     bare = _blank_comments(text)
     yield from _find_parallel_writes(text, bare)
     yield from _find_zero_divisors(text, bare, testcase)
+    yield from _find_far_shifts(text, bare, testcase)
 
 
 def _blank_comments(text: str) -> str:
@@ -145,9 +149,9 @@ _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<valu
 
 
 def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
-    given = _find_inputs(bare, testcase)
+    given = find_inputs(bare, testcase)
     for found in islice(_DIVISION.finditer(bare), MAX_OPERATIONS):
-        word = given.get(found["by"])
+        word = given.get(resolve_value(bare, found.start(), found["by"]))
         literal = _INPUT.match(word) if word is not None else None
         if word is None or literal is None:
             continue
@@ -166,7 +170,71 @@ def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_B
         )
 
 
-def _find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
+_SHIFT = re.compile(
+    rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*"
+    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
+)
+
+
+def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
+    given = find_inputs(bare, testcase)
+    for found in islice(_SHIFT.finditer(bare), MAX_OPERATIONS):
+        word = given.get(resolve_value(bare, found.start(), found["by"]))
+        literal = _INPUT.match(word) if word is not None else None
+        if word is None or literal is None:
+            continue
+        near = replace_numbers(literal["values"], partial(_drop_far, int(found["bits"])))
+        if near == literal["values"]:
+            continue
+        yield _Breach(
+            operation=found["name"],
+            at=found.start("name"),
+            rule=Rule.SHIFT_TOO_FAR,
+            of=(given_input := word.partition("=")[2][:80]),
+            words=f"shifts by {found['bits']} bits or further, which is undefined: the input {given_input}",
+            instead="zeros in the place of such amounts",
+            text=text,
+            inputs={word: f"--input={literal['type']}={near}"},
+        )
+
+
+def _drop_far(bits: int, amount: int) -> int:
+    return amount if 0 <= amount < bits else 0
+
+
+# ---------------------------------------------------------------------------- values from the command line
+
+
+def replace_numbers(values: str, change: Callable[[int], int]) -> str:
+    """Return the values of an input with each whole number changed."""
+    return re.sub(r"[-+]?\d{1,18}(?![\d.])", lambda found: _write_number(found[0], change), values)
+
+
+def _write_number(word: str, change: Callable[[int], int]) -> str:
+    changed = change(int(word))
+    return word if changed == int(word) else str(changed)
+
+
+_BLOCK = re.compile(r"\^\w{1,40}\((?P<arguments>[^)]{1,2000})\)[ \t]*:")
+_INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
+
+
+def resolve_value(bare: str, at: int, name: str) -> str:
+    """Return the input of the ``linalg.generic`` around an offset that a value of its body is an element of.
+
+    Any other value is returned as it is.
+    """
+    begin = bare.rfind("linalg.generic", 0, at)
+    block = _BLOCK.search(bare, begin, at) if begin >= 0 else None
+    inputs = _INS.search(bare, begin, block.start()) if block else None
+    if block is None or inputs is None:
+        return name
+    names = [word.strip() for word in inputs["names"].split(",")]
+    elements: list[str] = re.findall(rf"({_VALUE})\s*:", block["arguments"])
+    return dict(zip(elements, names, strict=False)).get(name, name)
+
+
+def find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
     """Return the arguments of the called function, each with its word of the command line."""
     words = [word for step in testcase.steps for word in step]
     named = [word.partition("=")[2] for word in words if word.startswith("--function=")]

@@ -12,13 +12,14 @@ from runners.core.findings import CONTROL, ORIGIN, Blame
 from runners.core.protocol import Exited, Finding, FindingKind, Observation
 from runners.core.toolchain.broken_rule import confirm_broken_rule, describe_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.toolchains.iree.diagnosis.lookups import find_lookup
 from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.undefined_operands import Fault, find_fault
 
 
 def check_source_text(failure: Failure, means: Means) -> Diagnosis:
     """Look for an undefined operand, then for a broken rule of an operation."""
-    fault = find_fault(failure.testcase)
+    fault = find_fault(failure.testcase) or find_lookup(failure.testcase)
     rule = find_broken_rule(failure.testcase) if fault is None else None
     if (fault is None and rule is None) or not _can_compile(failure, means):
         return NOTHING_FOUND
@@ -40,7 +41,7 @@ def _can_compile(failure: Failure, means: Means) -> bool:
 def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase with this operand mended. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
-    gone = describe_absence(control)
+    gone = describe_absence(control, failure.seen)
     if gone is None:
         return Diagnosis(controls=(control,))
     return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
@@ -48,12 +49,13 @@ def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
 
 def _blame_operand(fault: Fault, failing: Observation, gone: str) -> Finding:
     is_step = fault.extent is None
-    right = 1 if is_step else 0
+    right = fault.instead
     evidence: dict[str, object] = {
         "operation": fault.operation,
         "file": fault.file,
         "line": fault.line,
         "value": fault.value,
+        "instead": right,
         "version": failing.version,
         ORIGIN: Blame.TESTCASE.value,
         CONTROL: f"{fault.operation} with {right} instead: {gone}",

@@ -58,6 +58,8 @@ class Fault:
     extent: int | None
     """Size of the axis whose bounds are exceeded; None for the step of a loop."""
     axis: int | None
+    instead: int
+    """The mended operand."""
     mended: Testcase
     """The same testcase with only this operand mended."""
 
@@ -87,7 +89,7 @@ def find_fault(testcase: Testcase) -> Fault | None:
             files = {**testcase.files, sources[0]: fixed}
             return Fault(
                 operation=shown.operation, file=sources[0], line=at + 1, value=shown.value, extent=shown.extent,
-                axis=shown.axis, mended=msgspec.structs.replace(testcase, files=files),
+                axis=shown.axis, instead=shown.right, mended=msgspec.structs.replace(testcase, files=files),
             )  # fmt: skip
         _propagate_value(line, known)
     return None

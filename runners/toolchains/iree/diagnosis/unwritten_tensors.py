@@ -3,11 +3,13 @@
 A tensor counts if its shape is static, and an operation certainly reads it as it is: an operation that adds to its
 output (a matrix product, a convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value,
 ``tensor.extract``, an operation with the tensor as an input whose elements matter. A tensor that is filled first gets
-another name, and does not count. Insertions into a tensor, and tensors carried through a loop, are ignored.
+another name, and does not count. An insertion counts if a part is inserted and the function returns the whole.
+Tensors carried through a loop are ignored.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -123,13 +125,16 @@ def _find_readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
     operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS))
     for place, found in enumerate(operations):
         stop = operations[place + 1].start() if place + 1 < len(operations) else end
-        if _does_read(found["name"], code, found.start(), stop, empty["name"]):
+        if _does_read(found["name"], code, (found.start(), stop, end), empty["name"]):
             yield found["name"], found.start() + len(found[0]) - len(found[0].lstrip())
 
 
-def _does_read(operation: str, code: str, start: int, stop: int, name: str) -> bool:
-    """True if the operation between two offsets certainly reads the tensor."""
+def _does_read(operation: str, code: str, place: tuple[int, int, int], name: str) -> bool:
+    """True if an operation certainly reads the tensor. ``place``: its start, its end, and the end of the function."""
+    start, stop, _ = place
     text = code[start:stop]
+    if operation == "tensor.insert_slice":
+        return _returns_rest(code, place, name)
     if operation == "tensor.extract":
         return re.search(rf"tensor\.extract[ \t]+{re.escape(name)}\[", text) is not None
     if not operation.startswith("linalg.") or operation == "linalg.index":
@@ -144,6 +149,24 @@ def _does_read(operation: str, code: str, start: int, stop: int, name: str) -> b
         # The second operand of a pooling is the window: only its shape is used.
         return given == 0 or not operation.startswith("linalg.pooling_")
     return output is not None and _ADDS.fullmatch(operation) is not None
+
+
+_INSERT = re.compile(
+    rf"(?P<to>{_VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{_VALUE}[ \t]+into[ \t]+(?P<into>{_VALUE})\["
+    r"[^:\n]{1,400}:[ \t]*tensor<(?P<part>(?:\d{1,9}x)+)\w+>[ \t]+into[ \t]+tensor<(?P<whole>(?:\d{1,9}x)+)\w+>"
+)
+
+
+def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
+    """True if a part is inserted into the tensor, and the function returns the whole, with elements never written."""
+    start, stop, end = place
+    found = _INSERT.search(code, start, stop)
+    if found is None or found["into"] != name:
+        return False
+    part, whole = (math.prod(map(int, found[key].split("x")[:-1])) for key in ("part", "whole"))
+    at = max(start, code.rfind("return", start, end))
+    returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
+    return part < whole and returned is not None
 
 
 def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:

@@ -109,6 +109,7 @@ _COMMITS = CommitWords(
         "dylib": "cpu llvmcpu",
         "datatiling": "dt encoding",
     },
+    targets={"cpu": "llvmcpu vmvx", "cuda": "llvmgpu", "rocm": "llvmgpu"},
 )
 
 REPORTS = ReportVocabulary(

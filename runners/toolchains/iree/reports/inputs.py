@@ -1,9 +1,10 @@
-"""Generate the inputs of a run whose report gives only the types of the function's arguments."""
+"""Read the functions that a text declares, and generate inputs of the types of their arguments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 _FUNCTION = re.compile(
     r"^[ \t]{0,40}(?:util\.)?func(?:\.func)?[ \t]+(?P<private>private[ \t]+)?(?:public[ \t]+)?"
@@ -29,22 +30,52 @@ def generate_inputs(argv: Sequence[str], text: str) -> tuple[str, ...] | None:
     """
     if any(_INPUT.match(word) for word in argv):
         return ()
-    functions = [found for found in _FUNCTION.finditer(text) if not found["private"]]
-    called = next((found["name"] for word in argv if (found := _CALLED.match(word))), None)
-    chosen = [found for found in functions if called is None or found["name"] == called]
+    called = find_called(argv)
+    chosen = [one for one in list_functions(text) if not one.private and called in (None, one.name)]
     if len(chosen) != 1:
         return ()
     flags: list[str] = []
-    for kind in _list_argument_types(text[chosen[0].end() :][:MAX_SIGNATURE_CHARS]):
-        value = _write_value(kind)
+    for kind in chosen[0].types:
+        value = write_value(kind)
         if value is None:
             return None
         flags.append(f"--input={value}")
     return tuple(flags)
 
 
-def _list_argument_types(text: str) -> Iterator[str]:
-    """Yield the types of the arguments, up to the parenthesis that ends them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function that a text declares."""
+
+    name: str
+    private: bool
+    at: int
+    """Offset of its line in the text."""
+    types: tuple[str, ...]
+    """The types of its arguments, without blanks."""
+
+
+def list_functions(text: str) -> tuple[Function, ...]:
+    """Return the functions that a text declares, in order."""
+    return tuple(
+        Function(
+            name=found["name"],
+            private=bool(found["private"]),
+            at=found.start(),
+            types=_list_argument_types(text[found.end() : found.end() + MAX_SIGNATURE_CHARS]),
+        )
+        for found in _FUNCTION.finditer(text)
+    )
+
+
+def find_called(argv: Sequence[str]) -> str | None:
+    """Return the function that a command names; None if the command names none."""
+    return next((found["name"] for word in argv if (found := _CALLED.match(word))), None)
+
+
+def _list_argument_types(text: str) -> tuple[str, ...]:
+    """Return the types of the arguments, up to the parenthesis that ends them."""
+    types: list[str] = []
     depth, begin = 0, 0
     for at, char in enumerate(text):
         if char in "(<[{":
@@ -53,10 +84,11 @@ def _list_argument_types(text: str) -> Iterator[str]:
             depth -= 1
         elif char in ",)" and not depth:
             if written := text[begin:at].strip():
-                yield _read_type(written)
+                types.append(_read_type(written))
             begin = at + 1
             if char == ")":
-                return
+                break
+    return tuple(types)
 
 
 _ATTRIBUTES = re.compile(r"\s*\{[^{}]{0,400}\}\s*$")
@@ -68,7 +100,8 @@ def _read_type(argument: str) -> str:
     return re.sub(r"^%[\w.$-]+\s*:\s*", "", kind).replace(" ", "")
 
 
-def _write_value(kind: str) -> str | None:
+def write_value(kind: str) -> str | None:
+    """Return a value of a type, as the runner reads it; None for a type without a generated value."""
     if kind in _FLOATS:
         return "0.5"
     if _INTEGERS.match(kind):

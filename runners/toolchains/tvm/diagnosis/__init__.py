@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser
+from runners.toolchains.tvm.diagnosis.calls import check_call
+from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_outputs
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
 from runners.toolchains.tvm.diagnosis.live_argument import check_live_argument
 from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
 
 DIAGNOSERS: Sequence[Diagnoser] = (
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
-    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
 )

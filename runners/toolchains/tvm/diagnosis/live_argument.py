@@ -19,9 +19,10 @@ from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.toolchains.tvm.diagnosis.programs import parse_programs
 
 OPERATION = "call_tir_inplace"
-MOST_CHARS, MOST_CALLS = 100_000, 100
+MOST_CALLS = 100
 
 
 def check_live_argument(failure: Failure, means: Means) -> Diagnosis:
@@ -33,23 +34,13 @@ def check_live_argument(failure: Failure, means: Means) -> Diagnosis:
 def find_live_argument(testcase: Testcase) -> BrokenRule | None:
     """Return the first argument that is mutated in place and read again; None without one, or if no file can be
     parsed."""
-    for name, text in testcase.files.items():
-        # A lone carriage return ends a line for Python: line numbers would not be those of the text.
-        if name.endswith(".py") and OPERATION in text and len(text) <= MOST_CHARS and "\r" not in text:
-            for function in _list_functions(text):
-                uses = _list_uses(function)
-                for call, mutated in islice(_find_mutated_arguments(function), MOST_CALLS):
-                    if _reads_again(uses[mutated.id], call):
-                        return _make_rule(testcase, name, call, mutated)
+    for name, tree in parse_programs(testcase, OPERATION):
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            uses = _list_uses(function)
+            for call, mutated in islice(_find_mutated_arguments(function), MOST_CALLS):
+                if _reads_again(uses[mutated.id], call):
+                    return _make_rule(testcase, name, call, mutated)
     return None
-
-
-def _list_functions(text: str) -> Iterator[ast.FunctionDef]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return iter(())
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def _find_mutated_arguments(function: ast.FunctionDef) -> Iterator[tuple[ast.Call, ast.Name]]:

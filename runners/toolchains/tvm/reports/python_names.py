@@ -27,6 +27,7 @@ def _is_modern(age: ReportAge) -> bool:
 
 PYTHON = PythonNames(
     packages=frozenset({"tvm"}),
+    drivers={"tvmc": "tvm.driver.tvmc"},
     namespaces=("tvm", "relax", "relay", "tir", "te"),
     imports={
         "tvm": "import tvm",
@@ -55,11 +56,15 @@ PYTHON = PythonNames(
     distributions={"tvm_ffi": "apache-tvm-ffi"},
     # Tried on 0.25 to 0.27.
     submodule_requirements={
-        "tvm.testing": "pytest",
-        "tvm.topi.testing": "scipy",
-        "tvm.relax.frontend.onnx": "onnx",
-        "tvm.relax.frontend.torch": "torch",
-        "tvm.relax.frontend.stablehlo": "jaxlib",
+        "tvm.testing": ("pytest",),
+        "tvm.topi.testing": ("scipy",),
+        "tvm.relax.frontend.onnx": ("onnx",),
+        "tvm.relax.frontend.torch": ("torch",),
+        "tvm.relax.frontend.stablehlo": ("jaxlib",),
+        # The search counts cores and sends functions to workers. Its cost model takes XGBoost, which is too large for
+        # the many reports that do not tune.
+        "tvm.meta_schedule": ("psutil", "cloudpickle"),
+        "tvm.s_tir.meta_schedule": ("psutil", "cloudpickle"),
     },
     readers=frozenset(
         {

@@ -122,6 +122,33 @@ def test_python_that_breaks_off_is_incomplete(code: str) -> None:
     assert not [one for one in found.missing if one.kind == "code"]
 
 
+def test_python_that_breaks_off_inside_a_word_is_incomplete() -> None:
+    """The name alone on the last line of a notebook is bound above, and is whole."""
+    whole = (
+        "It prints the wrong value.\n\n```python\nimport iree.compiler\nvalue = iree.compiler.api()\nprint(value)\n"
+    )
+    assert _judge(f"{whole}mod_val") is VerdictKind.INCOMPLETE
+    assert _judge(f"{whole}value") is None
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ("with open(__file__) as file:\n    made = tvm.build(file.read())\n", VerdictKind.INCOMPLETE),
+        ("for n in range(3):\n    tvm.build(n)\n", VerdictKind.INCOMPLETE),
+        ("for n in range(3):\n    tvm.build(n)\nprint(n)\n", None),
+        ("for n in range(3):\n    tvm.build(n)\n```\n", None),
+        ("if __name__ == '__main__':\n    tvm.build(3)\n", None),
+    ],
+    ids=["with", "loop", "behind-a-loop", "closed-fence", "main"],
+)
+def test_python_that_ends_inside_a_block_of_an_open_fence_is_incomplete(end: str, kind: VerdictKind | None) -> None:
+    """Either alone is ordinary."""
+    body = f"It aborts.\n\n```python\nimport tvm\n{end}"
+    verdict = judge_without_running(extract(make_issue(body, "[Bug] build aborts", "apache/tvm")))
+    assert (None if verdict is None else verdict.kind) is kind
+
+
 def test_python_with_brackets_in_strings_and_comments_is_whole() -> None:
     code = 'import tvm\nx = \'([\'  # {\ny = """ ( """\nassert tvm.tir.Var(x, \'int32\') is None\n'
     parsed = read_pieces(make_issue(f"Wrong.\n\n```python\n{code}"), "tvm")

@@ -30,6 +30,16 @@ def test_paths_become_names_in_the_working_directory() -> None:
     assert list_repairs(found) == ["bare-tool", "rewrite-path", "rewrite-path"]
 
 
+@pytest.mark.parametrize("version", ["3.12.0rc20260712", "v3.8", "3.9.0+abc12"])
+def test_a_tool_that_is_named_with_its_version_is_no_command(version: str) -> None:
+    """The version would be asked for as a file."""
+    found = extract_repro(
+        f"    Seen with `iree-compile {version}`.\n\n{MLIR}\n    `iree-compile --x=y twice.mlir -o a.vmfb`\n", TITLE
+    )
+    assert [step[-3:] for step in found.testcase.steps] == [("twice.mlir", "-o", "a.vmfb")]
+    assert not list_missing(found)
+
+
 @pytest.mark.parametrize("name", ["%s", "-", "<input-file>", "$INPUT", ""])
 def test_an_input_without_a_name_gets_one(name: str) -> None:
     """Placeholders and the standard input stand for the only MLIR of the issue."""
@@ -202,6 +212,18 @@ def test_run_mlir_is_split_into_compile_and_run() -> None:
     )
     assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"]
     assert found.testcase.steps[1][2:] == ("--device=local-sync", "--input=4xf32=1")
+
+
+@pytest.mark.parametrize(("words", "missing"), [("is the whole model", True), ("shows the log", False)])
+def test_a_file_behind_a_link_is_not_the_block_beside_it(words: str, missing: bool) -> None:
+    """The block is perhaps the part that fails. A link without the file's name offers something else."""
+    link = "[here](https://gist.github.com/ada/0123456789abcdef0123456789abcdef)"
+    said = f"`model.mlir` {words}: {link}" if missing else f"{link} {words}."
+    command = "    ```sh\n    iree-compile model.mlir -o m.vmfb\n    ```"
+    found = extract_repro(
+        f"    It fails.\n\n{command}\n\n    {said}\n\n    One dispatch:\n\n{MLIR}", "iree-compile fails"
+    )
+    assert [name for _, name in list_missing(found)] == (["model.mlir"] if missing else [])
 
 
 def test_mlir_alone_is_compiled_only_if_the_issue_is_about_compiling() -> None:
@@ -409,7 +431,8 @@ def test_a_wrong_result_of_mlir_alone_is_compiled_and_run() -> None:
 
 def test_a_wrong_result_of_a_function_with_arguments_is_not_run() -> None:
     """Nobody knows the arguments."""
-    extract_no_repro(MLIR + WRONG, "iree computes a wrong result")
+    lacking = extract_no_repro(MLIR + WRONG, "iree computes a wrong result")
+    assert list_missing(lacking) == [("call", "the command that shows the failure")]
 
 
 RUN = """```

@@ -59,9 +59,10 @@ def test_brackets_and_equal_signs_are_ordinary_characters() -> None:
     assert parse_argvs(line) == [("iree-opt", "--pass-pipeline=builtin.module(func.func(a))", "--input=2xf32=[1,2]")]
 
 
-def test_a_loop_over_words_is_unrolled() -> None:
+@pytest.mark.parametrize(("begin", "end"), [("; do ", "; done"), ("; ", "; end")], ids=["bash", "fish"])
+def test_a_loop_over_words_is_unrolled(begin: str, end: str) -> None:
     """Only the loop variable is replaced."""
-    line = "for d in vulkan local-task; do iree-run-module --device=$d --module=m_${d}.vmfb $dd; done"
+    line = f"for d in vulkan local-task{begin}iree-run-module --device=$d --module=m_${{d}}.vmfb $dd{end}"
     assert parse_argvs(line) == [
         ("iree-run-module", "--device=vulkan", "--module=m_vulkan.vmfb", "$dd"),
         ("iree-run-module", "--device=local-task", "--module=m_local-task.vmfb", "$dd"),

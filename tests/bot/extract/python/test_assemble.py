@@ -273,6 +273,15 @@ def test_definitions_that_nothing_uses_need_their_driver() -> None:
     assert list_missing(extract_repro(refused, "tvm: parser error")) == []
 
 
+def test_imports_alone_are_a_testcase_only_for_a_failing_import() -> None:
+    """A clean run of the imports shows nothing about the code behind them."""
+    code = "```python\nimport tvm\nfrom tvm import relax\n```\n"
+    assert list_missing(extract_repro(f"Compiling aborts.\n\n{code}", "[Bug] tvm aborts while compiling")) == [
+        ("code", "the code that follows the imports")
+    ]
+    assert not extract_repro(f"It aborts.\n\n{code}", "[Bug] import of tvm aborts").missing
+
+
 def test_a_docstring_with_prompts_is_not_a_session() -> None:
     """Code that parses stays as it is."""
     text = extract_code('```python\nimport tvm\ndef f():\n    """\n    >>> f()\n    """\nf()\n```\n')

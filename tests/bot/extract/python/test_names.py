@@ -8,6 +8,7 @@ import pytest
 
 from bot.extract.python.names import find_files_read, read_names
 from bot.extract.python.requirements import read_imports
+from runners.toolchains import find_toolchain
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,13 @@ def test_only_the_allow_list_maps_imports_to_distributions() -> None:
     found = read_imports(ast.parse(code), "tvm")
     assert found.requirements == ("opencv-python-headless", "scikit-learn")
     assert found.unknown == ("my_stuff", ".")
+
+
+def test_a_package_that_the_compiler_once_shipped_is_no_file_of_the_reporter() -> None:
+    """The run says since when the package is gone. No reader can add it to the issue."""
+    found = read_imports(ast.parse("import topi\nfrom nnvm.compiler import build\nimport vta.testing\n"), "tvm")
+    assert found.unknown == ()
+    assert find_toolchain("tvm").PROVIDES.isdisjoint({"topi", "nnvm", "vta"})
 
 
 def test_an_import_that_may_fail_is_not_missing() -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from bot.extract import extract
 from bot.extract.types import DROP_CODE, NoRepro, Repro
-from tests.bot.extract.reading import extract_repro, list_repairs, make_issue
+from bot.verdict.judge import judge_without_running
+from bot.verdict.verdict import VerdictKind
+from tests.bot.extract.reading import extract_repro, list_missing, list_repairs, make_issue
 
 HEAD = "import tvm\nimport numpy as np\nvalue = int(np.int32(3))\nprint(value)\n"
 
@@ -168,6 +170,10 @@ def test_a_program_that_never_calls_the_compiler_is_no_testcase() -> None:
     found = extract(make_issue(body, "[Bug][Relax] sum has the wrong shape"))
     assert isinstance(found, NoRepro)
     assert "never calls the compiler" in found.reason
+    assert list_missing(found) == [("call", "the code that calls the compiler")]
+    verdict = judge_without_running(found)
+    assert verdict is not None
+    assert verdict.kind is VerdictKind.INCOMPLETE
     helped = extract(make_issue(body.replace("import numpy as np\n", "import numpy as np\nimport my_helpers\n")))
     assert isinstance(helped, Repro)
     assert [one.name for one in helped.missing] == ["my_helpers"]

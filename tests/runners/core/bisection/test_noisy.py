@@ -191,6 +191,7 @@ def test_the_next_builds_are_predicted_for_both_answers() -> None:
     assert wanted[0] < 50 < wanted[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("p", "f", "most"), [(0.8, 0.0, 1.2), (0.5, 0.0, 1.25), (0.8, 0.05, 1.35)])
 def test_flaky_runs_cost_little_more_than_the_bound(p: float, f: float, most: float) -> None:
     """At 99 %, over 120 histories of 200 builds: near the channel's bound, and wrong in few histories."""

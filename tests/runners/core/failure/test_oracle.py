@@ -98,6 +98,23 @@ def test_table(claim: Claim, ended: Ended, stdout: str, stderr: str, outcome: Ou
     assert ruling.why
 
 
+LINKED = "m.mlir:2:8: error: failed to link the executable (see above)\nm.mlir:2:8: error: failed to serialize\n"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "outcome"),
+    [
+        ("failed to serialize", Outcome.MATCH),
+        ("failed to link the executable (see above)", Outcome.MATCH),
+        ("failed to parse", Outcome.OTHER_FAILURE),
+    ],
+)
+def test_each_diagnostic_of_a_failing_compiler_is_the_reported_one(quoted: str, outcome: Outcome) -> None:
+    """A report may quote the last diagnostic alone, because a dump of the program hides the others."""
+    claim = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message=quoted))
+    assert judge(claim, Exited(code=1), stderr=LINKED).outcome is outcome
+
+
 def test_a_moved_name_is_incompatible_and_a_missing_device_unavailable() -> None:
     """Neither is evidence about the reported failure."""
     moved = Drift(name="tvm.tir", successor="tvm.tirx", why="tvm.tir is gone")
@@ -122,9 +139,10 @@ def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
 
 
-def test_a_holding_assertion_outweighs_quoted_output() -> None:
-    """ "Some runs print 1 and go through": quoted output need not be wrong, so the assertion decides."""
-    check = Signature(type="AssertionError", message="not fused")
+@pytest.mark.parametrize("type", ["AssertionError", "unexpected-output"])
+def test_a_holding_check_outweighs_quoted_output(type: str) -> None:
+    """ "Some runs print 1 and go through": quoted output need not be wrong, so the check decides."""
+    check = Signature(type=type, message="not fused")
     claim = Claim(kind=ClaimKind.WRONG_RESULT, signature=check, actual="1 kernels")
     assert judge(claim, Exited(code=0), stdout="1 kernels", checks_itself=True).answer is Answer.GOOD
     assert judge(claim, Exited(code=0), stdout="1 kernels").answer is Answer.BAD

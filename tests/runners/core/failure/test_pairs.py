@@ -21,7 +21,7 @@ def test_the_comparison_is_right_and_rarely_silent(rooms: str) -> None:
     assert found.recall >= 0.9
 
 
-@pytest.mark.parametrize("way", ["signature", "ruling"])
+@pytest.mark.parametrize("way", ["signature", pytest.param("ruling", marks=pytest.mark.thorough)])
 def test_failures_of_many_kinds_are_distinguished(way: str) -> None:
     """Crashes with stacks, wrong values, wrapped and relayed errors; by the comparison and the product's ruling."""
     mixed = [one for one in FAILURES if kind(one.room) == "mixed" and one.version in ENDS_OF_THE_RANGE]
@@ -32,6 +32,7 @@ def test_failures_of_many_kinds_are_distinguished(way: str) -> None:
     assert found.recall >= 0.9
 
 
+@pytest.mark.thorough
 def test_the_comparison_is_better_than_simpler_ones() -> None:
     """The last line alone changes from release to release; that both failed says little."""
     mine = [one for one in FAILURES if kind(one.room) != "mixed" or one.version in ENDS_OF_THE_RANGE]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from bot.verdict.finding_text import describe_finding
 from runners.core.failure.tensor_difference import find_device_differences, read_tensors
 from runners.core.protocol import Answer, Exited, FindingKind, Observation, Outcome, Signalled, Variant
 
@@ -44,6 +46,20 @@ def test_the_odd_one_of_three_is_named() -> None:
     assert "vulkan differs from llvm-cpu and vmvx on 3.5.0" in found[0].summary
     assert "1 of 3 values" in found[0].summary
     assert found[0].evidence["refuted_by"]
+    facts = {name: found[0].evidence[name] for name in ("differ", "count", "total", "worst")}
+    assert facts == {"differ": "values", "count": 1, "total": 3, "worst": ["3", "7"]}
+    assert "1 of 3 values differ, at worst `3` and `7`" in describe_finding(found[0])
+
+
+def test_a_sentence_about_devices_does_not_read_its_own_words_again() -> None:
+    """It is made of the fields. A record from before they existed is quoted."""
+    (found,) = find_device_differences([seen("llvm-cpu", "2xi32=1 2"), seen("vulkan", "2xi32=1 7")], ORDER)
+    evidence = {name: value for name, value in found.evidence.items() if name != "differ"}
+    other = msgspec.structs.replace(found, evidence=found.evidence | {"how": "result 0: 9 of 9 values"})
+    assert describe_finding(other) == describe_finding(found)
+    old = msgspec.structs.replace(found, evidence={n: v for n, v in evidence.items() if n not in ("count", "worst")})
+    assert describe_finding(old) != describe_finding(found)
+    assert "vulkan differs from llvm-cpu" in describe_finding(old)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def own(failure: Failure) -> FailureVocabulary:
     return tvm.FAILURES if failure.version.startswith("0.") else iree.FAILURES
 
 
+@pytest.mark.thorough
 def test_a_failure_reads_the_same_whether_or_not_its_compiler_is_known() -> None:
     """A report is read with all vocabularies, a run with its compiler's: both must give one signature."""
     for failure in FAILURES:
@@ -28,6 +29,7 @@ def test_a_failure_reads_the_same_whether_or_not_its_compiler_is_known() -> None
         assert parse_signature(failure.output, own(failure), ended(failure)) == by_all, failure
 
 
+@pytest.mark.thorough
 def test_two_failures_compare_the_same_whether_or_not_their_compiler_is_known() -> None:
     """Here on the neighbours of each room; `bench.pairs.score` has all pairs."""
     for a, b in pairwise(FAILURES):

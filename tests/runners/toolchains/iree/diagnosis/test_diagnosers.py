@@ -148,3 +148,89 @@ def test_an_undefined_value_explains_no_crash_no_hang_and_no_refusal(ended: Ende
     means, _ = scripted(Outcome.PASS)
     findings = diagnose_once(DIAGNOSERS, failure(SHARED, ended=ended), means).findings
     assert FindingKind.BROKEN_RULE not in {one.kind for one in findings}
+
+
+MISCALLED = msgspec.structs.replace(
+    COMMANDS,
+    files={"m.mlir": "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n"},
+    steps=(COMMANDS.steps[0], (*COMMANDS.steps[1], "--function=f", "--input=5xf32=1")),
+)
+REJECTED: dict[str, object] = {
+    "ended": Exited(code=1),
+    "signature": Signature(type="status:INVALID_ARGUMENT", message="shape mismatch"),
+}
+
+
+def diagnose_call(testcase: Testcase, mended: Outcome, **seen: object) -> list[FindingKind]:
+    """The kinds of finding where the mended testcase ends in this way, and any other run fails as reported."""
+
+    def run(version: str, variant: Variant, ran: Testcase, device: str) -> Observation:
+        return observe(version, mended if "--input=4xf32=0.5" in ran.steps[-1] else Outcome.MATCH)
+
+    found = diagnose_once(DIAGNOSERS, failure(testcase, "llvm-cpu", **{**REJECTED, **seen}), make_means(run))
+    return [one.kind for one in found.findings if one.kind is FindingKind.WRONG_CALL]
+
+
+def test_a_rejected_call_is_the_testcases_fault_if_it_differs_and_the_mended_call_runs() -> None:
+    """The difference alone is no proof: the program may fail with a right call too."""
+    assert diagnose_call(MISCALLED, Outcome.PASS) == [FindingKind.WRONG_CALL]
+    assert diagnose_call(MISCALLED, Outcome.MATCH) == []
+    assert diagnose_call(MISCALLED, Outcome.OTHER_FAILURE) == []
+
+
+def test_a_wrong_call_comes_with_the_command_that_works() -> None:
+    means, _ = scripted(Outcome.PASS)
+    (finding,) = diagnose_once(DIAGNOSERS, failure(MISCALLED, "llvm-cpu", **REJECTED), means).findings
+    assert finding.evidence["call_that_works"] == (
+        "iree-run-module --device=local-task --module=m.vmfb --function=f --input=4xf32=0.5"
+    )
+
+
+def test_a_right_call_that_is_rejected_is_not_the_testcases_fault() -> None:
+    """Then the check is wrong, or the compiler gave the function another signature."""
+    right = msgspec.structs.replace(
+        MISCALLED, steps=(MISCALLED.steps[0], (*MISCALLED.steps[1][:-1], "--input=4xf32=1"))
+    )
+    assert diagnose_call(right, Outcome.PASS) == []
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"ended": Signalled(code=11)},
+        {"ended": TimedOut(where="step 2")},
+        {"ended": Exited(code=0)},
+        {"signature": Signature(type="unexpected-output", message="element at index 0 (1) does not match")},
+    ],
+    ids=["crash", "hang", "ends", "wrong value"],
+)
+def test_a_wrong_call_explains_no_crash_no_hang_and_no_wrong_value(seen: dict[str, object]) -> None:
+    """A tool has to reject a wrong call, and must not crash on it."""
+    assert diagnose_call(MISCALLED, Outcome.PASS, **seen) == []
+
+
+def wrong_output(got: str) -> Signature:
+    return Signature(type="unexpected-output", message=f"element at index 0 ({got}) does not match the expected (4)")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "blamed"),
+    [
+        (wrong_output("0"), wrong_output("1"), True),
+        (wrong_output("0"), wrong_output("0"), False),
+        (Signature(type="status:OUT_OF_RANGE", message="beyond the buffer"), wrong_output("1"), True),
+        (wrong_output("0"), Signature(type="status:OUT_OF_RANGE", message="beyond the buffer"), False),
+    ],
+)
+def test_an_expected_value_that_rests_on_the_fault_does_not_hide_the_fault(
+    before: Signature, after: Signature, blamed: bool
+) -> None:
+    """The command checks for the value that the reporter expects beyond the tensor: no repair prints that value."""
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        mended = "reprobot_mended" in testcase.files["m.mlir"]
+        return observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=1), signature=after if mended else before)
+
+    seen = failure(INDEXED, ended=Exited(code=1), signature=before)
+    findings = diagnose_once(DIAGNOSERS, seen, make_means(run)).findings
+    assert (FindingKind.OUT_OF_BOUNDS_ACCESS in {one.kind for one in findings}) is blamed

@@ -131,3 +131,29 @@ def test_many_zeros_of_an_input_are_named_by_their_first() -> None:
     breach = find_broken_rule(program(RATIO, "4xi32=1", f"4xi32={'0,' * 9_000}0"))
     assert breach is not None
     assert len(str(breach)) < 300
+
+
+SHIFT = """func.func @f(%a: tensor<3xi32>, %b: tensor<3xi32>) -> tensor<3xi32> {
+  %0 = arith.shli %a, %b : tensor<3xi32>
+  return %0 : tensor<3xi32>
+}
+"""
+SHIFT_OF_ELEMENTS = """func.func @f(%a: tensor<3xi32>, %b: tensor<3xi32>) -> tensor<3xi32> {
+  %e = tensor.empty() : tensor<3xi32>
+  %r = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel"]}
+      ins(%a, %b : tensor<3xi32>, tensor<3xi32>) outs(%e : tensor<3xi32>) {
+  ^bb0(%x: i32, %by: i32, %out: i32):
+    %s = arith.shrui %x, %by : i32
+    linalg.yield %s : i32
+  } -> tensor<3xi32>
+  return %r : tensor<3xi32>
+}
+"""
+
+
+@pytest.mark.parametrize("source", [SHIFT, SHIFT_OF_ELEMENTS])
+def test_a_shift_by_the_number_of_bits_or_further_becomes_a_shift_by_zero(source: str) -> None:
+    found = find_broken_rule(program(source, "3xi32=1,2,3", "3xi32=31,32,-1"))
+    assert found is not None
+    assert "--input=3xi32=31,0,0" in found.mended.steps[1]
+    assert find_broken_rule(program(source, "3xi32=33,34,35", "3xi32=0,1,31")) is None

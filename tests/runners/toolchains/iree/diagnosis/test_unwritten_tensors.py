@@ -49,6 +49,15 @@ POOLING = """func.func @f(%x: tensor<1x4x4x1xf32>) -> tensor<1x2x2x1xf32> {{
   return %r : tensor<1x2x2x1xf32>
 }}
 """
+INSERT = """func.func @f(%x: tensor<2xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %r = tensor.insert_slice %x into %e[0] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+BOTH = INSERT.replace(
+    "  return %r", "  %s = tensor.insert_slice %x into %r[2] [2] [1] : tensor<2xf32> into tensor<4xf32>\n  return %s"
+)
 INPUT = """func.func @f() -> tensor<4xf16> {
   %e = tensor.empty() : tensor<4xf16>
   %o = tensor.empty() : tensor<4xf16>
@@ -71,6 +80,7 @@ def of_text(text: str) -> Testcase:
         (REDUCE, "linalg.reduce", 3),
         (EXTRACT, "tensor.extract", 4),
         (INPUT, "linalg.exp", 4),
+        (INSERT, "tensor.insert_slice", 3),
         (POOLING.format(window="%x").replace("ins(%x", "ins(%w"), "linalg.pooling_nhwc_sum", 5),
     ],
 )
@@ -88,6 +98,8 @@ def test_the_operation_that_reads_an_empty_tensor_is_named(text: str, operation:
         MATMUL.format(to="%f"),
         MATMUL.format(to="%f").replace("  return", "  // outs(%e : tensor<4x4xf32>)\n  return"),
         EXTRACT.replace("%0[%c]", "%01[%c]"),
+        BOTH,
+        INSERT.replace("tensor<2xf32>", "tensor<4xf32>"),
         POOLING.format(window="%w"),
     ],
 )

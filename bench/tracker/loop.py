@@ -1,0 +1,118 @@
+"""Sweep a sample of a played tracker, beside a shell loop over the same cells.
+
+    python -m bench.tracker.loop FOLDER [--issues N] [--jobs N]
+
+``FOLDER/issues`` is what `bench.tracker.play` writes. The sample is the same in each call, one issue for each story,
+and both ways start without a record of any run. The sweep runs the real compilers, judges, diagnoses, and writes its
+dashboard. The loop calls ``uv run --with`` (offline, its cache warm) once for each run that the sweep made of a
+testcase as posted, ``--jobs`` calls at a time; it neither reads, judges nor diagnoses. Both find the environments at
+hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from bench.speed.loop import find_environment, run_with_uv
+from bench.speed.probe import say
+from bench.tracker.play import make_sweep
+from bot.cli.tracker import read_cpu
+from bot.extract import extract
+from bot.extract.types import Repro
+from bot.forge.source import parse_issue
+from bot.tracker.dashboard import write_dashboard
+from bot.tracker.sources import Selection
+from bot.tracker.sweep import list_tasks, sweep_tracker
+from runners.core.catalogue import load_catalogue
+from runners.core.errors import ReprobotError
+from runners.core.protocol import Testcase, digest_of
+from runners.workbench.run_ledger import Recording, open_run_ledger
+
+SEED = 23
+LIMIT = ("timeout", "--kill-after=2", "40")
+"""As `bot.plan.HANG_WALL_S`: some testcases hang."""
+
+
+def choose_issues(folder: Path, count: int) -> list[Path]:
+    """Return issues of different stories, the same in each call."""
+    paths = sorted(folder.glob("*-0.md"))
+    return sorted(random.Random(SEED).sample(paths, min(count, len(paths))))
+
+
+def list_calls(paths: list[Path], ledger: Path) -> Iterator[tuple[Testcase, str]]:
+    """Yield testcase and version of each run that the ledger has of a testcase as posted."""
+    catalogue = load_catalogue()
+    testcases = {}
+    for path in paths:
+        found = extract(parse_issue(path.read_bytes(), source=path.name, today=datetime.now(tz=UTC).date()))
+        if isinstance(found, Repro):
+            testcases[digest_of(found.testcase)] = found.testcase
+    runs = open_run_ledger(ledger)
+    for one in (msgspec.json.decode(line, type=Recording) for line in runs.export_lines()):
+        testcase = testcases.get(one.testcase)
+        if testcase is not None and catalogue.find(testcase.toolchain, one.version).fork is None:
+            yield testcase, one.version
+    runs.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--issues", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=2)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = choose_issues(chosen.folder / "issues", chosen.issues)
+        (folder / "issues").mkdir()
+        for path in paths:
+            shutil.copy(path, folder / "issues")
+        began, cpu = time.monotonic(), read_cpu()
+        sweep = make_sweep(folder / "issues", folder / "out", load_catalogue(), None, chosen.jobs)
+        issues, tasks = list_tasks(sweep, Selection(state="all"))
+        summary = sweep_tracker(sweep, issues, tasks)
+        write_dashboard(folder / "out", "sample", sweep.state, summary, sweep.catalogue, now=datetime.now(UTC))
+        swept, cpu_swept = time.monotonic() - began, read_cpu() - cpu
+        calls = list(list_calls(paths, folder / "out" / "runs.sqlite"))
+        for call in calls[:1]:
+            _call_uv(call)  # uv's own lookup is not safe for threads, so that it must not happen first in several
+        began, cpu = time.monotonic(), read_cpu()
+        with ThreadPoolExecutor(chosen.jobs) as executor:
+            failed = sum(executor.map(_call_uv, calls))
+        looped, cpu_looped = time.monotonic() - began, read_cpu() - cpu
+    answered = summary.answered
+    for what, seconds, used in (
+        (f"sweep of {len(paths)} issues, {answered} answered, {summary.runs_made} runs", swept, cpu_swept),
+        (f"loop of {len(calls)} calls, {failed} without an environment", looped, cpu_looped),
+    ):
+        rate = answered / seconds / chosen.jobs * 3600
+        say(f"{what}: {seconds:.0f} s, {used:.0f} s of processor time, {rate:.0f} issues per core-hour")
+    say(f"sweep ÷ loop: {swept / looped:.2f} of the time, {cpu_swept / cpu_looped:.2f} of the processor time")
+
+
+def _call_uv(call: tuple[Testcase, str]) -> bool:
+    """Return True if the call could not be made."""
+    testcase, version = call
+    with tempfile.TemporaryDirectory() as name:
+        for file, text in testcase.files.items():
+            (Path(name) / file).parent.mkdir(parents=True, exist_ok=True)
+            (Path(name) / file).write_text(text)
+        try:
+            run_with_uv(find_environment(testcase, version), testcase, Path(name), limit=LIMIT)
+        except (ReprobotError, OSError):
+            return True
+    return False
+
+
+if __name__ == "__main__":
+    main()

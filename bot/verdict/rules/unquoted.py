@@ -1,0 +1,116 @@
+"""Judge a report that says "it fails" and quotes no failure to compare with. Pure."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Sequence
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
+from bot.verdict.rules.phrases import name_failure, name_newest, name_releases
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.rejection import is_rejected
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Signature, Variant
+from runners.toolchains import find_toolchain
+
+_WHY = "the report quotes no failure to compare with; this is the failure on the build that it is about"
+
+
+def judge_unquoted(evidence: Evidence) -> Verdict | None:
+    """Return the verdict where the reported build fails, and the report quotes no failure to compare with.
+
+    Such a report only says "it fails". If the newest release runs cleanly, all failing builds must fail in the same
+    way. If it does not, it must end with the error of the reported build. A newest release that no longer reads the
+    text runs it cleanly in today's notation.
+    """
+    plan = evidence.plan
+    claim = plan.claim
+    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
+        return None
+    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    clean = find_clean_newest(evidence)
+    if claim.kind is ClaimKind.ERROR and clean is None:
+        return _judge_same_error(evidence, plan.reported, failing)
+    types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
+    at_home = any(seen.version == plan.reported for seen in failing)
+    if not at_home or len(types) != 1 or clean is None:
+        return None
+    ported = (Ground.PORTED,) if clean is Variant.PORTED else ()
+    versions = tuple(dict.fromkeys(seen.version for seen in failing))
+    return make_verdict(
+        VerdictKind.FIXED,
+        (Ground.FAILS, Ground.UNQUOTED, *ported),
+        f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
+        f" and {name_newest(evidence)} runs it cleanly{' in its notation' if ported else ''}.",
+        (_WHY,),
+        (*evidence.find_indices(*versions), *evidence.find_indices(plan.order[-1], variants=(clean,))),
+    )
+
+
+def find_clean_newest(evidence: Evidence) -> Variant | None:
+    """Return the variant that the newest release runs cleanly: the posted text, or its text in another notation."""
+    newest, vocabulary = evidence.plan.order[-1], find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    if evidence.combine_answers().get(newest) is Answer.GOOD:
+        return Variant.ORIGINAL
+    posted = [seen for seen in evidence.list_originals() if seen.version == newest]
+    ported = [one for one in evidence.observations if one.version == newest and one.variant is Variant.PORTED]
+    same = bool(ported) and all(one.notation_only for one in ported)
+    refused = bool(posted) and all(is_rejected(seen, vocabulary) for seen in posted)
+    clean = evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD
+    return Variant.PORTED if refused and same and clean else None
+
+
+def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Observation]) -> Verdict | None:
+    """Return the verdict where the reported build and the newest end with the same error of the compiler; else None.
+
+    An older report saw a build that is not here. Of a text that a build refuses to read, and of a wrong call in
+    Python, the testcase itself may be the cause. A release that runs it cleanly must be older than the reported
+    build.
+    """
+    plan = evidence.plan
+    newest = plan.order[-1]
+    deciding = [seen for seen in failing if seen.version in (reported, newest)]
+    good = evidence.find_versions(Answer.GOOD)
+    if not evidence.has_build_of_its_time() or {seen.version for seen in deciding} != {reported, newest}:
+        return None
+    if any(plan.order.index(version) > plan.order.index(reported) for version in good):
+        return None
+    if (signature := _find_common_error(evidence, deciding)) is None:
+        return None
+    last = f"{newest}, {name_newest(evidence)},"
+    here = last if reported == newest else f"{reported} and {last}"
+    headline = f"{here} {'fails' if reported == newest else 'fail'} with {name_failure(signature.type)}"
+    return make_verdict(
+        VerdictKind.REGRESSION if good else VerdictKind.CONFIRMED,
+        (Ground.FAILS, Ground.SEEN_ONCE, Ground.UNQUOTED),
+        f"{headline}; {name_releases(evidence, good)} {'runs' if len(good) == 1 else 'run'} cleanly."
+        if good
+        else f"{headline}.",
+        (_WHY,),
+        evidence.find_indices(reported, newest, *good),
+    )
+
+
+def _find_common_error(evidence: Evidence, deciding: Sequence[Observation]) -> Signature | None:
+    """Return the error of the compiler with which all these runs end; None if one ends in another way."""
+    toolchain = find_toolchain(evidence.plan.testcase.toolchain)
+    vocabulary = toolchain.FAILURES
+    if any(re.search(one, evidence.plan.claim.told) for one in toolchain.REPORTS.failures.unnamed_patterns):
+        return None  # a message without its exception: the runs were compared with it, and differ
+    signatures = [seen.signature for seen in deciding if seen.signature is not None and seen.signature.message]
+    if len(signatures) < len(deciding) or any(is_rejected(seen, vocabulary) for seen in deciding):
+        return None
+    first = signatures[0]
+    if first.type == OUTPUT or first.type in _PYTHON_ERRORS:
+        return None
+    alike = (
+        one.type == first.type and compare_signatures(first, one, vocabulary).score >= SAME for one in signatures
+    )
+    return first if all(alike) else None
+
+
+_PYTHON_ERRORS = {name for name in dir(builtins) if name.endswith("Error")} - {"RuntimeError", "NotImplementedError"}
+"""Errors that a testcase can raise without the compiler's help."""

@@ -1,0 +1,65 @@
+"""A call that does not fit what it calls. Confirm by a run in which only the call is mended.
+
+A difference explains an error: a rejected call, or a function that cannot be found. It explains neither a wrong value
+nor a crash nor a hang, which no wrong call may cause.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runners.core.failure.oracle import CHECKS
+from runners.core.findings import CALL_FAULT, CONTROL, FAILURE_GONE, ORIGIN, Blame, CallFault
+from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Signature, Testcase
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+
+MAX_COMMAND = 300
+"""Characters of a mended command that a finding gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongCall:
+    """One difference between a call of the testcase and what the call is for."""
+
+    fault: CallFault
+    evidence: Mapping[str, object]
+    """The values of the sentence on this fault."""
+    mended: tuple[Testcase, ...]
+    """The same testcase with only the call mended: ways to mend it, the likeliest first."""
+
+
+def find_rejection(failure: Failure) -> Signature | None:
+    """Return the error that a wrong call could explain: the end of a run, and no failed check of a result."""
+    seen = failure.seen
+    rejected = isinstance(seen.ended, Exited) and seen.ended.code != 0 and not failure.is_flaky
+    return seen.signature if rejected and seen.signature is not None and seen.signature.type not in CHECKS else None
+
+
+def confirm_wrong_call(wrong: WrongCall, failure: Failure, means: Means) -> Diagnosis:
+    """Run the mended testcases. Return a finding if one of them ends cleanly."""
+    controls: list[Observation] = []
+    for mended in wrong.mended:
+        controls.append(means.run_control(failure, mended))
+        if controls[-1].outcome is Outcome.PASS:
+            return Diagnosis(controls=tuple(controls), findings=(_blame_call(wrong, failure, mended),))
+    return Diagnosis(controls=tuple(controls)) if controls else NOTHING_FOUND
+
+
+def _blame_call(wrong: WrongCall, failure: Failure, mended: Testcase) -> Finding:
+    pairs = zip(failure.testcase.steps, mended.steps, strict=True)
+    works = next((shlex.join(after) for before, after in pairs if before != after), "")
+    said = ", ".join(f"{key} {value}" for key, value in wrong.evidence.items())
+    return Finding(
+        kind=FindingKind.WRONG_CALL,
+        summary=f"{wrong.fault}: {said}; with the call mended {FAILURE_GONE}",
+        evidence={
+            **wrong.evidence,
+            **({"call_that_works": works} if 0 < len(works) <= MAX_COMMAND else {}),
+            CALL_FAULT: wrong.fault.value,
+            "version": failure.seen.version,
+            ORIGIN: Blame.TESTCASE.value,
+            CONTROL: f"the call mended: {FAILURE_GONE}",
+        },
+    )

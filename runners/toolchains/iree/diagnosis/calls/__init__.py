@@ -1,0 +1,21 @@
+"""Does the command fit the program and the tools that it calls?"""
+
+from __future__ import annotations
+
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.wrong_call import confirm_wrong_call, find_rejection
+from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
+from runners.toolchains.iree.diagnosis.calls.unknown_names import find_other_target, find_unknown_name
+
+
+def check_call(failure: Failure, means: Means) -> Diagnosis:
+    """Look for a difference between the command and what it calls, and run the testcase with a mended command."""
+    signature = find_rejection(failure)
+    if signature is None:
+        return NOTHING_FOUND
+    wrong = (
+        find_unknown_name(failure.testcase, signature, failure.seen.excerpt)
+        or find_other_target(failure.testcase)
+        or find_wrong_call(failure.testcase)
+    )
+    return NOTHING_FOUND if wrong is None else confirm_wrong_call(wrong, failure, means)

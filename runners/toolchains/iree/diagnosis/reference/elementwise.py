@@ -1,0 +1,234 @@
+"""Compute an elementwise MLIR program from the inputs on its command line, without a compiler. Pure.
+
+Only straight-line programs are read: ``arith`` and ``math`` on tensors of one static shape, and ``linalg.generic``
+whose loops are all parallel and whose maps are all the identity. Any other line ends the computation without a
+result.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.core.protocol import Testcase
+from runners.toolchains.iree.diagnosis.reference.definitions import (
+    FLOATS,
+    Number,
+    compare,
+    compute,
+    convert,
+    is_known,
+    wrap_value,
+)
+from runners.toolchains.iree.reports.inputs import find_called
+
+MAX_CHARS, MAX_ELEMENTS, MAX_LINES = 20_000, 10_000, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The elements of a tensor, or the one value that all elements have."""
+
+    element: str
+    numbers: tuple[Number, ...]
+
+    def pick(self, at: int) -> Number:
+        return self.numbers[at % len(self.numbers)]
+
+
+_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
+_TYPE = r"(?:tensor<(?P<{0}shape>(?:\d{{1,9}}x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
+_FUNCTION = re.compile(
+    r"^[ \t]*func\.func[ \t]+(?:public[ \t]+)?@(?P<name>[\w$.-]{1,200})\((?P<arguments>[^()]{0,4000})\)"
+    r"[^\n{]{0,1000}\{(?P<body>.*?)^[ \t]*\}[ \t]*$",
+    re.M | re.S,
+)
+_ARGUMENT = re.compile(rf"(?P<name>{_VALUE})\s*:\s*{_TYPE.format('t')}\s*(?:,|$)")
+_ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*(?P<map>affine_map<[^\n]*>)[ \t]*$", re.M)
+_GENERIC = re.compile(
+    rf"^\s*(?P<to>{_VALUE})\s*=\s*linalg\.generic\s*\{{(?P<attributes>[^{{}}]*)\}}\s*"
+    r"ins\((?P<ins>[^:()]*):[^()]*\)\s*outs\([^()]*\)\s*\{\s*"
+    r"\^\w+\((?P<elements>[^()]*)\)\s*:(?P<body>[^{}^]*)\}\s*->\s*tensor<[^<>]*>\s*$",
+    re.M,
+)
+_MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
+_CONSTANT = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*arith\.constant\s+(?:dense<(?P<dense>[-+\w.]+)>|(?P<one>[-+\w.]+))\s*:\s*{_TYPE.format('t')}$"
+)
+_COMPARE = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*arith\.(?P<kind>cmp[if])\s+(?P<predicate>\w+),\s*(?P<a>{_VALUE}),\s*(?P<b>{_VALUE})"
+    rf"\s*:\s*{_TYPE.format('t')}$"
+)
+_SELECT = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*arith\.select\s+(?P<of>{_VALUE}),\s*(?P<a>{_VALUE}),\s*(?P<b>{_VALUE})\s*:[^\n]*$"
+)
+_CONVERT = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>\w+)\s+(?P<of>{_VALUE})\s*:\s*{_TYPE.format('s')}\s+to\s+{_TYPE.format('t')}$"
+)
+_COMPUTE = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE})?)\s*:\s*{_TYPE.format('t')}$"
+)
+_EMPTY = re.compile(rf"{_VALUE}\s*=\s*tensor\.empty\(\)\s*:[^\n]*$")
+_RETURN = re.compile(rf"(?:return|linalg\.yield)\s+(?P<of>{_VALUE})\s*:\s*{_TYPE.format('t')}$")
+_INPUT = re.compile(
+    r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
+)
+
+
+def compute_result(testcase: Testcase) -> Values | None:
+    """Return the only result of the function that the command calls; None if the program is not elementwise."""
+    sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
+    runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
+    if len(sources) != 1 or len(runs) != 1 or len(sources[0]) > MAX_CHARS:
+        return None
+    text = re.sub(r"//[^\n]*", "", sources[0])
+    called = find_called(runs[0])
+    functions = [one for one in _FUNCTION.finditer(text) if called in (None, one["name"])]
+    if len(functions) != 1 or "--iree-input" in " ".join(word for step in testcase.steps for word in step):
+        return None
+    given = _read_arguments(functions[0]["arguments"], [word for word in runs[0] if word.startswith("--input=")])
+    if given is None:
+        return None
+    maps = {found["name"]: found["map"] for found in _ALIAS.finditer(text)}
+    return _run_function(functions[0]["body"], given, maps)
+
+
+def _read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
+    arguments = list(_ARGUMENT.finditer(listed))
+    shapes = {found["tshape"] for found in arguments}
+    if not arguments or len(arguments) != len(inputs) or len(shapes) != 1 or _ARGUMENT.sub("", listed).strip():
+        return None
+    given: dict[str, Values] = {}
+    for argument, word in zip(arguments, inputs, strict=True):
+        found, element = _INPUT.match(word), argument["tin"] or argument["talone"]
+        size = math.prod(int(n) for n in (argument["tshape"] or "").split("x")[:-1])
+        if (
+            found is None
+            or not is_known(element)
+            or size > MAX_ELEMENTS
+            or (found["shape"] or "") != (argument["tshape"] or "")
+        ):
+            return None
+        read = [_read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
+        numbers = [number for number in read if number is not None]
+        if len(numbers) != len(read) or len(numbers) not in (1, size):
+            return None
+        given[argument["name"]] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)))
+    return given
+
+
+def _read_number(word: str, element: str) -> Number | None:
+    try:
+        return wrap_value(float(word) if element in FLOATS else int(word), element)
+    except ValueError:
+        return None
+
+
+def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> Values | None:
+    """Run the lines of a function. A ``linalg.generic`` counts as one line."""
+    known = dict(given)
+    at = 0
+    while at < len(body):
+        generic = _GENERIC.match(body, at)
+        end = generic.end() if generic else body.find("\n", at)
+        end = len(body) if end < 0 else end
+        if generic is not None:
+            result = _run_generic(generic, known, maps)
+            if result is None:
+                return None
+            known[generic["to"]] = result
+        elif line := body[at:end].strip():
+            if returned := _RETURN.match(line):
+                return known.get(returned["of"])
+            if not _run_line(line, known):
+                return None
+        at = end + 1
+    return None
+
+
+def _run_generic(found: re.Match[str], known: dict[str, Values], maps: dict[str, str]) -> Values | None:
+    names = [word.strip() for word in found["ins"].split(",")]
+    elements = re.findall(rf"({_VALUE})\s*:", found["elements"])
+    loops = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", found["attributes"])
+    used = _MAP.findall(found["attributes"].partition("iterator_types")[0])
+    if loops is None or set(re.findall(r"\w+", loops[1])) != {"parallel"} or len(elements) != len(names) + 1:
+        return None
+    if len(used) != len(elements) or not all(_is_identity(maps.get(one, one)) for one in used):
+        return None
+    inner = {element: known[name] for element, name in zip(elements, names, strict=False) if name in known}
+    if len(inner) != len(names):
+        return None
+    inner |= {name: values for name, values in known.items() if name not in elements and len(values.numbers) == 1}
+    for line in filter(None, map(str.strip, found["body"].split("\n")[:MAX_LINES])):
+        if returned := _RETURN.match(line):
+            return inner.get(returned["of"])
+        if not _run_line(line, inner):
+            return None
+    return None
+
+
+def _is_identity(affine: str) -> bool:
+    found = re.search(r"\(([^()]*)\)\s*->\s*\(([^()]*)\)", affine)
+    return found is not None and found[1].replace(" ", "") == found[2].replace(" ", "")
+
+
+def _run_line(line: str, known: dict[str, Values]) -> bool:
+    """Add the result of one operation. False if the operation is unknown or its result is undefined."""
+    if _EMPTY.match(line):
+        return True
+    found: re.Match[str] | None
+    if found := _CONSTANT.match(line):
+        element = found["tin"] or found["talone"]
+        value = (
+            _read_number(
+                {"true": "1", "false": "0"}.get(found["dense"] or found["one"], found["dense"] or found["one"]),
+                element,
+            )
+            if is_known(element)
+            else None
+        )
+        return _keep(known, found["to"], element, [value])
+    if found := _COMPARE.match(line):
+        operands = _get_operands(known, found["a"], found["b"])
+        element = found["tin"] or found["talone"]
+        numbers = [compare(found["kind"], found["predicate"], element, a, b) for a, b in operands]
+        return is_known(element) and _keep(known, found["to"], "i1", numbers)
+    if found := _SELECT.match(line):
+        operands = _get_operands(known, found["of"], found["a"], found["b"])
+        chosen = known.get(found["a"])
+        return chosen is not None and _keep(
+            known, found["to"], chosen.element, [a if of else b for of, a, b in operands]
+        )
+    if found := _CONVERT.match(line):
+        source, element = found["sin"] or found["salone"], found["tin"] or found["talone"]
+        if not (is_known(source) and is_known(element)):
+            return False
+        numbers = [convert(found["how"], one, source, element) for (one,) in _get_operands(known, found["of"])]
+        return _keep(known, found["to"], element, numbers)
+    if found := _COMPUTE.match(line):
+        element = found["tin"] or found["talone"]
+        operands = _get_operands(known, *(name.strip() for name in found["of"].split(",")))
+        numbers = (
+            [compute(found["operation"], element, list(values)) for values in operands] if is_known(element) else []
+        )
+        return _keep(known, found["to"], element, numbers)
+    return False
+
+
+def _get_operands(known: dict[str, Values], *names: str) -> list[tuple[Number, ...]]:
+    """Return the operands of each element; empty if one is unknown."""
+    values = [known[name] for name in names if name in known]
+    if len(values) != len(names):
+        return []
+    size = max(len(one.numbers) for one in values)
+    return [tuple(one.pick(at) for one in values) for at in range(size)]
+
+
+def _keep(known: dict[str, Values], name: str, element: str, numbers: Sequence[Number | None]) -> bool:
+    defined = tuple(number for number in numbers if number is not None)
+    if not defined or len(defined) != len(numbers):
+        return False
+    known[name] = Values(element, defined)
+    return True

@@ -1,0 +1,228 @@
+"""Compare a call of a compiled Relax function with the signature that the text of the testcase declares. Pure.
+
+TVM's virtual machine checks each argument, and its message has the parameter and the annotation. A pass that changes
+a signature by mistake gives the same message. So the annotation must stand in the testcase's own text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.core.findings import CallFault
+from runners.core.protocol import Testcase
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.wrong_call import WrongCall, confirm_wrong_call, find_rejection
+from runners.toolchains.tvm.diagnosis.programs import parse_programs
+
+MAX_NAMES = 4
+
+_REJECTED = re.compile(
+    r"(?:\((?P<passed>\d{1,9}) vs\. (?P<wanted>\d{1,9})\)[^\n]{0,40})?"
+    r"ErrorContext\(fn=(?P<function>\w{1,200}), loc=param\[(?P<place>\d{1,3})\], param=(?P<name>\w{1,200}), "
+    r"annotation=(?P<declared>R\.Tensor\([^\n]{0,400}\))\)\s+"
+    r"(?:expect Tensor with (?P<property>dtype|ndim) \S{1,40} but get (?P<given>[\w.]{1,40})"
+    r"|match_cast error,\s+shape\[(?P<axis>\d{1,2})\])"
+)
+_NO_FUNCTION = re.compile(r"Module has no function '(?P<name>\w{1,200})'")
+
+
+def check_call(failure: Failure, means: Means) -> Diagnosis:
+    """Look for a call that the declared signature does not allow, and run the testcase with the call mended."""
+    signature = find_rejection(failure)
+    if signature is None:
+        return NOTHING_FOUND
+    said = f"{signature.message}\n{failure.seen.excerpt}"
+    for file, tree in parse_programs(failure.testcase):
+        wrong = _find_wrong_argument(failure.testcase, file, tree, said) or _find_absent_function(
+            failure.testcase, file, tree, said
+        )
+        if wrong is not None:
+            return confirm_wrong_call(wrong, failure, means)
+    return NOTHING_FOUND
+
+
+# ------------------------------------------------------------------------------------------- arguments
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """An annotation ``R.Tensor``. An extent that is no number is dynamic and stands as its text."""
+
+    shape: tuple[int | str, ...]
+    dtype: str
+
+
+def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: str) -> WrongCall | None:
+    told = _REJECTED.search(said)
+    declared = _read_annotation(told["declared"]) if told is not None else None
+    if told is None or declared is None or declared not in _list_declared(tree, told["name"]):
+        return None
+    place, function = int(told["place"]), told["function"]
+    arguments = [call.args[place] for call in _list_calls(tree, function) if _has_argument(call, place)]
+    if not arguments:
+        return None
+    extents = [one if isinstance(one, int) else None for one in declared.shape]
+    if told["axis"] and told["wanted"] and int(told["axis"]) < len(extents):
+        extents[int(told["axis"])] = int(told["wanted"])
+    given = f"{told['property']} {told['given']}" if told["given"] else f"shape[{told['axis']}] = {told['passed']}"
+    return WrongCall(
+        fault=CallFault.TYPE,
+        evidence={"function": function, "argument": place + 1, "declared": told["declared"], "given": given},
+        mended=(_mend(testcase, file, [(one, _write_argument(extents, declared.dtype)) for one in arguments]),),
+    )
+
+
+def _read_annotation(text: str) -> _Tensor | None:
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return _read_tensor(call)
+
+
+def _read_tensor(node: ast.expr | None) -> _Tensor | None:
+    """Read ``R.Tensor((4, n), "float32")``; None for another annotation, or one without a shape or a type."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "Tensor":
+        return None
+    words = {word.arg: word.value for word in node.keywords}
+    shape = node.args[0] if node.args else words.get("shape")
+    dtype = node.args[1] if len(node.args) > 1 else words.get("dtype")
+    if not isinstance(shape, ast.Tuple | ast.List) or not isinstance(dtype, ast.Constant):
+        return None
+    extents = [extent for one in shape.elts if (extent := _read_extent(one)) is not None]
+    return _Tensor(tuple(extents), str(dtype.value)) if len(extents) == len(shape.elts) else None
+
+
+def _read_extent(node: ast.expr) -> int | str | None:
+    """Read an extent: ``4``, ``T.int64(4)``, or the name of a dynamic extent, with or without quotes.
+
+    None for an expression. The tree of a stranger's text may be deeper than recursion allows, so none is written out.
+    """
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        node = node.args[0]
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else str(node.value)
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _list_declared(tree: ast.Module, name: str) -> list[_Tensor]:
+    """List the annotations of parameters of this name, in functions and as variables of a builder."""
+    found: list[_Tensor | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg == name:
+            found.append(_read_tensor(node.annotation))
+        elif isinstance(node, ast.Call) and len(node.args) >= 2 and _is_text(node.args[0], name):
+            found.append(_read_tensor(node.args[1]))
+    return [one for one in found if one is not None]
+
+
+def _is_text(node: ast.expr, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
+
+
+def _list_calls(tree: ast.Module, function: str) -> list[ast.Call]:
+    """List the calls ``vm["main"](…)``, also by way of a name: ``run = vm["main"]``."""
+    names = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_function(node.value, function)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [
+        call
+        for call in calls
+        if _is_function(call.func, function) or (isinstance(call.func, ast.Name) and call.func.id in names)
+    ]
+
+
+def _is_function(node: ast.expr, function: str) -> bool:
+    return isinstance(node, ast.Subscript) and _is_text(node.slice, function)
+
+
+def _has_argument(call: ast.Call, place: int) -> bool:
+    return len(call.args) > place and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1])
+
+
+def _write_argument(extents: Sequence[int | None], dtype: str) -> str:
+    """Return an expression with a slot for the given argument: its values, in the declared shape and type.
+
+    A dynamic extent stays as given; without a corresponding axis, it becomes 1.
+    """
+    shape = "".join(
+        f"{f'a.shape[{axis}] if len(a.shape) == {len(extents)} else 1' if extent is None else extent}, "
+        for axis, extent in enumerate(extents)
+    )
+    return (
+        '(lambda a: __import__("tvm").runtime.tensor(__import__("numpy").resize(a.numpy(), '
+        f'({shape})).astype("{dtype}"), a.device))({{}})'
+    )
+
+
+# ------------------------------------------------------------------------------------------- functions
+
+
+def _find_absent_function(testcase: Testcase, file: str, tree: ast.Module, said: str) -> WrongCall | None:
+    told = _NO_FUNCTION.search(said)
+    if told is None:
+        return None
+    asked = told["name"]
+    names = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript) and _is_text(node.slice, asked)]
+    declared = list(dict.fromkeys(_list_functions(tree)))
+    if not names or len(declared) != 1 or asked in declared:
+        return None
+    return WrongCall(
+        fault=CallFault.NO_FUNCTION,
+        evidence={"function": asked, "functions": declared[:MAX_NAMES]},
+        mended=(_mend(testcase, file, [(name, f'"{declared[0]}"') for name in names]),),
+    )
+
+
+def _list_functions(tree: ast.Module) -> Iterator[str]:
+    """List the Relax functions that a text declares: ``@R.function`` and ``with builder.function("main")``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                plain = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if isinstance(plain, ast.Attribute) and plain.attr == "function" and not _is_private(decorator):
+                    yield node.name
+        elif isinstance(node, ast.With):
+            for call in (item.context_expr for item in node.items):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+                    name = call.args[0]
+                    if call.func.attr == "function" and isinstance(name, ast.Constant):
+                        yield str(name.value)
+
+
+def _is_private(decorator: ast.expr) -> bool:
+    words = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return any(word.arg == "private" and isinstance(word.value, ast.Constant) and word.value.value for word in words)
+
+
+# --------------------------------------------------------------------------------------------- mending
+
+
+def _mend(testcase: Testcase, file: str, changes: Sequence[tuple[ast.expr, str]]) -> Testcase:
+    """Return the testcase with other text in the places of some expressions. ``{}`` stands for the text before."""
+    lines = testcase.files[file].encode().split(b"\n")  # offsets of a syntax tree count bytes
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    text = b"\n".join(lines)
+    for node, new in sorted(_drop_inner(changes), key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or node.col_offset)
+        text = text[:begin] + new.encode().replace(b"{}", text[begin:end]) + text[end:]
+    return msgspec.structs.replace(testcase, files={**testcase.files, file: text.decode()})
+
+
+def _drop_inner(changes: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
+    """Drop the expressions within another one, which would move the end of that one."""
+    inner = {id(one) for node, _ in changes for one in ast.walk(node) if one is not node}
+    return [change for change in changes if id(change[0]) not in inner]

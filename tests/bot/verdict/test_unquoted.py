@@ -1,0 +1,156 @@
+"""A report that quotes no failure, or no right value: what its own build and the newest release do decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import msgspec
+import pytest
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.judge import judge
+from bot.verdict.verdict import VerdictKind
+from runners.core.failure.oracle import OUTPUT
+from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Plan, Signature, Variant
+from tests.support.observed import ORDER, PLAN, observe
+
+TODAY, LONG_AGO = date(2026, 10, 1), date(2020, 1, 1)
+REPORTED = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR), reported="1.2", day=TODAY)
+SAME = Signature(type="InternalError", message="cannot bind axis 3 of the fused loop")
+OTHER = Signature(type="InternalError", message="unknown memory scope in the lowered body")
+CLEAN = None
+Seen = Sequence[Signature | None]
+
+
+def _judge(plan: Plan, signatures: Seen, code: int = 1) -> VerdictKind:
+    return judge(Evidence(plan=plan, observations=tuple(_observe(signatures, code)), findings=())).kind
+
+
+def _observe(signatures: Seen, code: int) -> list[Observation]:
+    return [
+        observe(version, Outcome.PASS)
+        if one is CLEAN
+        else observe(version, Outcome.OTHER_FAILURE, signature=one, ended=Exited(code=code))
+        for version, one in zip(ORDER, signatures, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("signatures", "kind"),
+    [
+        ((OTHER, OTHER, SAME, SAME), VerdictKind.CONFIRMED),
+        ((SAME, SAME, SAME, SAME), VerdictKind.CONFIRMED),
+        ((CLEAN, SAME, SAME, SAME), VerdictKind.REGRESSION),
+        ((CLEAN, SAME, SAME, CLEAN), VerdictKind.FIXED),
+        ((SAME, SAME, SAME, OTHER), VerdictKind.INCONCLUSIVE),
+        ((SAME, SAME, CLEAN, SAME), VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_the_error_of_the_reported_build_on_the_newest_release_is_the_reported_one(
+    signatures: Seen, kind: VerdictKind
+) -> None:
+    assert _judge(REPORTED, signatures) is kind
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        msgspec.structs.replace(REPORTED, day=LONG_AGO),
+        msgspec.structs.replace(REPORTED, reported=None),
+        msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.ERROR, versions=("0.3",))),
+        msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.CRASH)),
+        msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.UNKNOWN)),
+        msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.ERROR, told="It says Check failed: n < 3")),
+    ],
+    ids=["before-all-builds", "no-build", "another-build", "a-crash", "no-claim", "another-message"],
+)
+def test_without_the_reporters_build_an_error_is_not_taken_for_the_reported_one(plan: Plan) -> None:
+    assert _judge(plan, (SAME,) * 4) is not VerdictKind.CONFIRMED
+
+
+@pytest.mark.parametrize("name", ["NameError", "TypeError", "FileNotFoundError"])
+def test_an_error_that_the_testcase_may_cause_is_not_taken_for_the_reported_one(name: str) -> None:
+    assert _judge(REPORTED, (Signature(type=name, message="axis of the fused loop"),) * 4) is VerdictKind.INCONCLUSIVE
+
+
+def test_a_run_that_ends_with_an_error_is_no_hang() -> None:
+    """Such a report has no message to quote."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.HANG))
+    assert _judge(plan, (SAME,) * 4) is VerdictKind.DIFFERENT_FAILURE
+
+
+def _print(text: str) -> Signature:
+    return Signature(type=OUTPUT, message=text)
+
+
+WRONG = "[2.00000047e+000 5.32571209e-315 0.0]"
+VALUES = Claim(kind=ClaimKind.WRONG_RESULT, signature=_print(WRONG), actual=WRONG)
+OLD = msgspec.structs.replace(PLAN, claim=VALUES, reported="1.0", day=LONG_AGO)
+
+
+def test_an_old_wrong_output_that_no_build_prints_is_not_reproduced() -> None:
+    """All builds agree on one output of the same form."""
+    assert _judge(OLD, (_print("[ 1 2 3 ]"),) * 4, code=0) is VerdictKind.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("plan", "printed"),
+    [
+        (OLD, ("[1 2 3]", "[1 2 3]", "[1 2 4]", "[1 2 3]")),
+        (OLD, ("largest difference 3",) * 4),
+        (OLD, ("[1 2]",) * 4),
+        (msgspec.structs.replace(OLD, day=TODAY), ("[1 2 3]",) * 4),
+        (
+            msgspec.structs.replace(OLD, claim=msgspec.structs.replace(VALUES, expected="[0 0 0]")),
+            ("[1 2 3]",) * 4,
+        ),
+    ],
+    ids=["builds-differ", "another-form", "another-length", "the-build-is-here", "another-is-expected"],
+)
+def test_other_values_alone_show_nothing(plan: Plan, printed: Sequence[str]) -> None:
+    """They may be wrong as well."""
+    assert _judge(plan, [_print(text) for text in printed], code=0) is VerdictKind.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("notation_only", "kind"), [(True, VerdictKind.FIXED), (False, VerdictKind.INCONCLUSIVE)])
+def test_a_fix_shows_in_the_notation_of_a_release_that_no_longer_reads_the_text(
+    *, notation_only: bool, kind: VerdictKind
+) -> None:
+    """A port to another API may do something else, so its clean run is no fix."""
+    seen = (
+        observe("1.0", Outcome.PASS),
+        *(observe(version, Outcome.OTHER_FAILURE, signature=SAME) for version in ("1.1", "1.2")),
+        observe("1.3", Outcome.INCOMPATIBLE),
+        observe("1.3", Outcome.PASS, variant=Variant.PORTED, notation_only=notation_only, changes=("a → b",)),
+    )
+    assert judge(Evidence(plan=REPORTED, observations=seen, findings=())).kind is kind
+
+
+def test_clean_runs_elsewhere_do_not_outweigh_a_failing_build_of_the_reports_time() -> None:
+    """The report quotes a message; its own build fails with another message, and the other builds run cleanly."""
+    plan = msgspec.structs.replace(PLAN, reported="1.2", day=TODAY)
+    assert _judge(plan, (CLEAN, CLEAN, OTHER, CLEAN)) is VerdictKind.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind"),
+    [
+        (Claim(kind=ClaimKind.ERROR, signature=Signature(type="status:UNAVAILABLE")), VerdictKind.UNTESTABLE),
+        (Claim(kind=ClaimKind.WRONG_RESULT, actual="1 2", expected="3 4"), VerdictKind.UNTESTABLE),
+        (
+            Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="x")),
+            VerdictKind.NOT_REPRODUCED,
+        ),
+    ],
+)
+def test_a_driver_on_the_processor_answers_for_the_compiler_alone(claim: Claim, kind: VerdictKind) -> None:
+    """The reported driver has other limits than the software that stands in for it."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
+    plan = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase, device="vulkan", reported="1.2")
+    seen = tuple(
+        observe(version, Outcome.PASS, device="vulkan", toolchain="iree", driver="lavapipe") for version in ORDER
+    )
+    verdict = judge(Evidence(plan=plan, observations=seen, findings=()))
+    assert verdict.kind is kind
+    assert kind is not VerdictKind.UNTESTABLE or "lavapipe" in verdict.headline
