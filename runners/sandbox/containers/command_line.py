@@ -17,7 +17,9 @@ from runners.sandbox.limits.hard_limits import cap_limit
 from runners.sandbox.limits.users import NOBODY
 
 SENTRY_PROCESSES = 96
-"""Room for gVisor's own threads, which the control group counts."""
+"""Room for the threads of gVisor's own kernel, which the control group counts."""
+MAX_SENTRY_PROCESSES = 4096
+"""Ceiling for the threads in which gVisor runs processes of the guest: a quarter of the user's limit."""
 SUPERVISOR_OF_GVISOR = (
     "--user=0:0",
     "--env=REPROBOT_STEPS_APART=1",

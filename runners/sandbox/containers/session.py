@@ -16,7 +16,12 @@ from runners.core.protocol import Limits
 from runners.sandbox import owner
 from runners.sandbox.containers import engine_cgroup, skeleton
 from runners.sandbox.containers.clients import kill_container, query_client, remove_container
-from runners.sandbox.containers.command_line import SENTRY_PROCESSES, Invocation, build_command_line
+from runners.sandbox.containers.command_line import (
+    MAX_SENTRY_PROCESSES,
+    SENTRY_PROCESSES,
+    Invocation,
+    build_command_line,
+)
 from runners.sandbox.containers.podman_store import import_skeleton, is_container_left, unpack_skeleton
 from runners.sandbox.contract import ANSWER_END, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
@@ -178,11 +183,12 @@ class ContainerSession:
 
 
 def _add_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
-    """Raise the process limit for gVisor.
+    """Raise the process limit for gVisor, which counts gVisor's own threads too.
 
-    gVisor runs each process of the guest in one of its own and adds a thread. The limit counts both.
+    Under ptrace, gVisor keeps one thread for each pair of a guest's process and a thread of gVisor's kernel that has
+    run the process. Twelve processes took 217 to 240. The kernel of gVisor ends if the limit refuses a thread.
     """
-    processes = 3 * spec.limits.processes + SENTRY_PROCESSES
+    processes = min(spec.limits.processes**2, MAX_SENTRY_PROCESSES) + SENTRY_PROCESSES
     return replace(spec, limits=msgspec.structs.replace(spec.limits, processes=processes))
 
 
