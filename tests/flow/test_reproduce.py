@@ -65,10 +65,9 @@ def test_a_snippet_of_another_time_is_no_bug_of_the_newest_release(tmp_path: Pat
     assert document["verdict"]["kind"] in {"untestable", "inconclusive"}
 
 
-@pytest.mark.parametrize("name", ["unused-outputs-replaced-by-nan", "device-hints-left-in-sequential"])
-def test_a_bug_older_than_every_release_is_seen_on_a_fork_and_gone_since(name: str, tmp_path: Path) -> None:
-    """Both lived until September 2024: on the fork of that year as reported, on the next fork and ever since not."""
-    document = reproduce(name, tmp_path)
+def test_a_bug_older_than_every_release_is_seen_on_a_fork_and_gone_since(tmp_path: Path) -> None:
+    """It lived until September 2024: on the fork of that year as reported, on the next fork and ever since not."""
+    document = reproduce("device-hints-left-in-sequential", tmp_path)
     assert document["verdict"]["kind"] == "fixed"
     assert outcomes(document)["0.17.dev0"] == "match"
     answers = {(seen["version"], seen["answer"]) for seen in document["observations"]}
