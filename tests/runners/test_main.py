@@ -60,6 +60,7 @@ def test_last_line_of_a_failed_child_is_reported(
         run_in_child(folder / "plan.json", "0" * 64, cell, folder / "results", os.environ)
 
 
+@pytest.mark.thorough
 def test_child_ends_with_the_watcher(tmp_path: Path) -> None:
     """Even if the watcher is killed: otherwise two children would run the same cell after its restart."""
     child = "import sys, time, runners.__main__ as main; main.end_with_parent(int(sys.argv[1])); time.sleep(60)"

@@ -64,6 +64,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     return Machines(world=world, plans=tmp_path / "plans", results=tmp_path / "results")
 
 
+@pytest.mark.thorough
 def test_the_three_jobs_answer_as_one_sweep(machines: Machines, tmp_path: Path) -> None:
     matrix = machines.plan()
     assert machines.shards == 4

@@ -173,6 +173,7 @@ def test_doctor_prints_each_check_with_its_remedy(capsys: pytest.CaptureFixture[
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="[bold red]x[/] [link=https://evil.example]y[/link] [/]")
+@pytest.mark.thorough
 def test_no_text_of_a_stranger_controls_the_terminal(text: str) -> None:
     """Only rich's own sequences reach the screen; rich's markup in a report is shown as text."""
     console, written = terminal()

@@ -159,6 +159,7 @@ def test_slow_requests_block_no_delivery(start: bytes, count: int) -> None:
             raw.close()
 
 
+@pytest.mark.thorough
 def test_one_deadline_covers_the_whole_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not extend the deadline, in the head or in the body."""
     monkeypatch.setattr("bot.daemon.webhook.SECONDS", 0.5)

@@ -268,6 +268,7 @@ def test_code_without_mentions_is_still_the_same_code() -> None:
 
 
 @pytest.mark.parametrize("size", [2_000, 64_000])
+@pytest.mark.thorough
 def test_the_comment_fits_the_limit_for_any_report(size: int) -> None:
     """At most 60,000 bytes with long outputs, long code, four-byte characters and far too many builds."""
     text = "\U0001f980@a`" * (size // 4)

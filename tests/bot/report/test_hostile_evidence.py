@@ -28,6 +28,8 @@ from runners.core.protocol import (
 )
 from tests.support.observed import ORDER, PLAN, observe
 
+pytestmark = pytest.mark.thorough
+
 AT_HOME = msgspec.structs.replace(PLAN, reported="1.2", claim=msgspec.structs.replace(PLAN.claim, versions=("1.2",)))
 DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.NOT_REPRODUCED}
 SILENT = (Outcome.TIMEOUT, Outcome.INFRA, Outcome.UNAVAILABLE, Outcome.OUT_OF_MEMORY, Outcome.INCOMPATIBLE)

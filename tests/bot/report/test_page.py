@@ -79,6 +79,7 @@ def test_the_page_loads_no_address_and_runs_no_script(name: str) -> None:
 @example(text=HOSTILE)
 @example(text="</script></style></title><script>alert(1)</script>")
 @example(text="{{ 7 * 7 }} {% raw %}")
+@pytest.mark.thorough
 def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     """The elements of the page are those that plain words give, and no attribute holds a stranger's word."""
     if not clean_text(text).strip():

@@ -20,6 +20,8 @@ from runners.core.catalogue import load_catalogue
 from tests.bot.daemon.process import CRASH
 from tests.bot.forge.fake import FakeGithub
 
+pytestmark = pytest.mark.thorough
+
 JOBS = 24
 SETTINGS = load_settings(None, {})
 

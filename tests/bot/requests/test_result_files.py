@@ -425,6 +425,7 @@ def test_a_trail_is_refused_if_not_planned() -> None:
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.text() | st.floats(), st.lists).map(
     lambda value: json.dumps(value).encode()
 ))  # fmt: skip
+@pytest.mark.thorough
 def test_any_bytes_are_a_result_or_a_reason(data: bytes) -> None:
     """No exception is raised."""
     assert isinstance(check_result(data, CELL, SHA), str | CellResult)

@@ -21,6 +21,8 @@ from runners.core.errors import InfraError
 from runners.core.runs import RunRequest, RunResult
 from tests.bot.tracker.rows import make_row
 
+pytestmark = pytest.mark.thorough
+
 CATALOGUE = load_catalogue()
 RELEASES = [one.version for one in CATALOGUE.list_releases("tvm") if one.order >= CATALOGUE.find("tvm", FIRST).order]
 ALWAYS = Fault(operator="roll", argument="m1", since=FIRST, before="", message="layout of roll is not supported here")

@@ -244,6 +244,7 @@ while not ended:
 """
 
 
+@pytest.mark.thorough
 def test_opening_the_cache_follows_no_link(tmp_path: Path) -> None:
     """A build that runs meanwhile swaps a file, and a folder, of the cache for links to files of root's."""
     (outside := tmp_path / "outside").mkdir()

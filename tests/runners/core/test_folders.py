@@ -29,6 +29,7 @@ def make_deep(folder: Path, levels: int = 3000) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_any_depth_is_removed(tmp_path: Path) -> None:
     """A folder that its owner may not enter is removed too, and the target of a link stays."""
     (tmp_path / "kept" / "file").mkdir(parents=True)

@@ -332,6 +332,7 @@ def test_missing_network_is_an_infrastructure_error(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("environments/*"))
 
 
+@pytest.mark.thorough
 def test_a_wheel_that_unpacks_to_more_than_the_limit_is_refused(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,6 +415,7 @@ def large_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("whole", [0, 1], ids=["while-resolving", "while-installing"])
 @pytest.mark.parametrize("required", [(), ("tiny==1.0",)], ids=["release", "testcase"])
+@pytest.mark.thorough
 def test_download_cut_short_is_an_infrastructure_error(
     tmp_path: Path, large_wheel: Path, monkeypatch: pytest.MonkeyPatch, whole: int, required: tuple[str, ...]
 ) -> None:

@@ -139,6 +139,7 @@ def test_syntax_that_is_too_deep_stays_as_it_is(deep: str) -> None:
     assert reduce_python(code, lambda text: "raise" in text) == code
 
 
+@pytest.mark.thorough
 def test_a_walk_that_overflows_keeps_what_was_accepted() -> None:
     """The stack may be nearly used up where the reduction begins."""
 
@@ -317,6 +318,7 @@ def test_a_crash_needs_no_other_release() -> None:
     assert {version for _, version in lab.asked} == {"0.27.0"}
 
 
+@pytest.mark.thorough
 def test_the_reduction_stops_at_its_limits() -> None:
     """The best result so far is returned, with the limit that ended the reduction."""
     lab = Lab(says("relax.boom"))

@@ -73,6 +73,7 @@ def test_record_of_a_crash_ends_with_its_phase() -> None:
         json.dumps
     )
 )
+@pytest.mark.thorough
 def test_malformed_record_does_no_harm(claims: str) -> None:
     """Invalid lines are dropped, and the result can always be serialized."""
     msgspec.json.encode(read(claims=claims, stacks=claims, last_words=claims, timed_out=True))

@@ -124,6 +124,7 @@ def test_unprotected_engine_reports_the_end(layout: Layout, source: str, ended: 
     assert run_source(Unprotected(), layout, source).ended == ended
 
 
+@pytest.mark.thorough
 def test_unprotected_engine_leaves_no_process_after_a_timeout(layout: Layout) -> None:
     """Daemons in other sessions are found and killed, and the temporary directory is removed."""
     source = f"import subprocess, time\nsubprocess.Popen(['setsid', 'sleep', '{SLEEP}'])\n{FOREVER}"
