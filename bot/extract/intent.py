@@ -148,15 +148,16 @@ PROSE_MARKS = (
 )  # fmt: skip
 
 OUTPUT_MARKS = (
-    _mark(
-        Intent.BUILD,
-        4,
-        r"^CMake Error|^ninja: build stopped|^make(?:\[\d+\])?: \*\*\*|^FAILED: \S|undefined reference to",
-    ),
+    _mark(Intent.BUILD, 4, r"^CMake Error|^ninja: build stopped|^make(?:\[\d+\])?: \*\*\*|^FAILED: \S"),
     _mark(Intent.BUILD, 4, r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution)"),
-    _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
 )
+
+SYSTEM_MARKS = (
+    _mark(Intent.BUILD, 4, r"undefined reference to"),
+    _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
+)
+"""Errors of the system's compiler and linker. They count where the compiler is built, not where it calls them."""
 
 
 def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
@@ -191,6 +192,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     yield from _match(PROSE_MARKS, _split_lines(parsed.prose))
     printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
     yield from _match(OUTPUT_MARKS, _split_lines("\n".join(printed)))
+    unexplained = [text for text in printed if not _is_raised_by_compiler(parsed, text)]
+    yield from _match(SYSTEM_MARKS, _split_lines("\n".join(unexplained)))
     if parsed.signature is not None:
         yield Intent.FAILURE, 2
     if claim.actual or claim.expected:
@@ -207,6 +210,20 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
             Intent.FAILURE,
             3,
         )  # a command and its input: every error is of the compiler, also an error of its linker
+
+
+def _is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
+    """True for a traceback through the installed Python package of the compiler: it runs, so it has been built.
+
+    Then an error of the system's linker is about what the compiler made of a testcase.
+    """
+    packages = find_toolchain(parsed.toolchain).FAILURES.packages if parsed.toolchain is not None else ()
+    names = "|".join(map(re.escape, packages))
+    return bool(names) and bool(re.search(rf'^\s*File "[^"\n]*{_INSTALLED}(?:{names})[/\\]', text[:MAX_TEXT], re.M))
+
+
+_INSTALLED = r"(?:\bpython|-packages|\.egg)[/\\]"
+"""End of the path of a folder that holds Python packages, also in a checkout of the compiler."""
 
 
 def _match(marks: tuple[Mark, ...], texts: Iterable[str]) -> Iterator[tuple[Intent, int]]:

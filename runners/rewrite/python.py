@@ -14,7 +14,7 @@ import libcst as cst
 from libcst import metadata
 
 from runners.core.hostile.syntax import is_shallow
-from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
+from runners.core.toolchain.rewriting import Argument, Assigned, CallForm, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names, Rename
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
 from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
@@ -55,6 +55,8 @@ class _Rewriter(ScopedTransformer):
         self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
         self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
         self.names_as_strings: set[cst.SimpleString] = set()
+        self.rewritten: dict[cst.BaseExpression, CallForm] = {}
+        """Functions whose call is written in another form, so that their name stays."""
         self.made: list[tuple[str, str]] = []
         """Variables that were assigned so far, each with the function that made its value."""
 
@@ -149,6 +151,8 @@ class _Rewriter(ScopedTransformer):
     # ---------------------------------------------------------------------------------------- uses
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if node in self.rewritten:
+            return False
         resolved = self.resolve_name(node)
         if resolved is None:
             return True
@@ -190,10 +194,12 @@ class _Rewriter(ScopedTransformer):
         self.record_change(original_node, f".{original_node.attr.value}", f".{new}")
         return updated_node.with_changes(attr=cst.Name(new))
 
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         function = self.get_full_name(original_node.func)
         if not function:
             return updated_node
+        if (form := self.rewritten.get(original_node.func)) is not None:
+            return self._write_form(form, function, original_node, updated_node)
         here = self.names.find_successor(function) or function
         arguments = [
             self._port_argument(old, new, function, here, place)
@@ -201,6 +207,24 @@ class _Rewriter(ScopedTransformer):
         ]
         arguments = [*self._find_implied(original_node, function), *arguments]
         return updated_node.with_changes(args=arguments)
+
+    def _write_form(self, form: CallForm, function: str, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        """Write a call of a function that is gone in its new form."""
+        given: dict[str, cst.BaseExpression] = {}
+        for place, argument in enumerate(updated.args):
+            spare = place < len(form.parameters) and not argument.star
+            name = argument.keyword.value if argument.keyword else form.parameters[place] if spare else ""
+            if name not in form.parameters or name in given:
+                raise Unportable(function)
+            given[name] = argument.value
+        if tuple(given) != form.parameters:  # keywords in another order would change the order of evaluation
+            raise Unportable(function)
+        self._require_package(form.package, first_name(original.func))
+        shown = {name: name for name in form.parameters}
+        self.record_change(original, f"{function}({', '.join(shown)})", form.code.format_map(shown))
+        code = cst.Module(body=[]).code_for_node
+        filled = cst.parse_expression(form.code.format_map({name: code(value) for name, value in given.items()}))
+        return filled.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
     def _find_implied(self, call: cst.Call, function: str) -> list[cst.Arg]:
         """Return the argument to put first, if the function took it from a global and one variable has it."""
@@ -341,6 +365,11 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(value=original_node.value.replace(text, new))
 
     def visit_Call(self, node: cst.Call) -> None:
+        if self.idioms.call_forms:
+            function = self.get_full_name(node.func)
+            form = next((one for one in self.idioms.call_forms if one.function == function), None)
+            if form is not None:
+                self.rewritten[node.func] = form
         pattern = self.idioms.name_strings
         if pattern is not None and pattern.search(dotted_name(node.func) or _get_attribute(node.func)):
             self.names_as_strings.update(_find_name_strings(node))

@@ -82,7 +82,7 @@ def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None
 def _join_python(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece:
     """Return the Python of the block of ``piece`` as one piece. The rows of an open string may look like output."""
     same = [one for one in pieces if piece.block and one.block == piece.block and one.kind in _PYTHON]
-    if not same or (piece.kind not in _PYTHON and _count_open(_PYTHON_TOKEN, same[-1].text) >= 0):
+    if not same or (piece.kind not in _PYTHON and _count_open(PYTHON_TOKEN, same[-1].text) >= 0):
         return piece
     block = next(block for block in document.blocks if block.index == piece.block)
     rows = block.text.split("\n")[max(0, same[0].lines[0] - block.lines[0]) :]
@@ -95,7 +95,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
         case Kind.MLIR | Kind.FRAGMENT:
             opened = _count_open(MLIR_TOKEN, drop_open_resources(piece.text))
         case kind if kind in _PYTHON:
-            opened = _count_open(_PYTHON_TOKEN, piece.text)
+            opened = _count_open(PYTHON_TOKEN, piece.text)
         case Kind.SHELL if why := _describe_open_command(piece.text):
             return Cut(line=last, inside="command", why=why, piece=piece)
         case _:
@@ -117,7 +117,7 @@ def drop_open_resources(text: str) -> str:
 
 
 MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
-_PYTHON_TOKEN = re.compile(
+PYTHON_TOKEN = re.compile(
     r"(?P<quote>'''|\"\"\")(?:[^\\]|\\.)*?(?:(?P=quote)|(?P<unclosed>\Z))"
     r"|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|#[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])",
     re.S,

@@ -52,7 +52,8 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
             expected.append(compared["expected"])
         else:
             right = is_expected_output(piece) or _is_output_of(piece.intro, good)
-            (expected if right else actual).append(piece.text.strip("\n"))
+            for wanted, text in _split_at_labels(piece.text):
+                (expected if right or wanted else actual).append(text)
     above = ""
     for prose in document.prose:
         if prose.heading:
@@ -72,6 +73,24 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
+
+
+def _split_at_labels(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the passages of an output between lines such as ``Output:``, and whether the label says *expected*."""
+    labels = list(_LABEL.finditer(text))
+    ends = [0, *(label.end() for label in labels)]
+    starts = [*(label.start() for label in labels), len(text)]
+    for label, begin, end in zip((None, *labels), ends, starts, strict=True):
+        if passage := text[begin:end].strip("\n"):
+            yield label is not None and label["wanted"] is not None, passage
+
+
+_LABEL = re.compile(
+    r"^[ \t#]*(?:the )?(?:(?:(?P<wanted>expected|desired|correct|right)|actual|observed|current|wrong)"
+    r"(?: (?:outputs?|results?|values?))?|outputs?|results?|it prints|printed|got)[ \t]*[:：][ \t]*$",
+    re.I | re.M,
+)
+"""A line that only names what follows."""
 
 
 def _add_value_pair(document: Document, actual: list[str], expected: list[str]) -> None:

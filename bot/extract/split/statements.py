@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from bot.extract.blocks.kinds import classify_text, has_failure
 from bot.extract.blocks.pieces import Kind, Piece, cut_rows
+from bot.extract.python.brackets import mend_brackets
 from bot.extract.python.names import read_dotted_name
 from bot.extract.python.parse import Statement, is_docstring, parse_python, split_statements
 from bot.extract.python.repair import dedent_text, repair_text
@@ -80,7 +81,8 @@ def has_effect(node: ast.stmt) -> bool:
 def split_python(piece: Piece, word: str) -> list[Piece]:
     """Return the code of ``piece`` and the text around it: output below the code, a prompt, a traceback."""
     text, repairs = repair_text(piece.text)
-    piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs))
+    text, mended = mend_brackets(text, piece.lines[0])
+    piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs, *mended))
     statements = split_statements(text)
     begin, end = _find_code(statements)
     if begin == end or not (word in PYTHON_INFO or any(map(_does_something, statements[begin:end]))):

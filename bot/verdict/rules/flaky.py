@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import join_names, name_releases
+from bot.verdict.rules.phrases import join_names, name_newest, name_releases
 from bot.verdict.rules.rate import format_rate
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.conditions import describe_conditions
@@ -47,6 +47,8 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
     cause = causes.get(version, "")
+    if (regression := _judge_by_condition(evidence, disagreeing, version, cause)) is not None:
+        return regression
     sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
@@ -72,21 +74,51 @@ _SOMETIMES = {
 """Headline by the cause that a diagnosis found. Only random numbers are known to be the testcase's own."""
 
 
-def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
-    """Return the values of the deciding condition with good and with bad runs; empty where these overlap."""
+def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version: str, cause: str) -> Verdict | None:
+    """Return ``regression`` if the newest release always fails where an older one never does; None otherwise.
+
+    Where a condition decides each run, runs under the same condition agree. So the releases are compared under it. It
+    must be the usual one: that is what a user sees.
+    """
+    order, sometimes = evidence.plan.order, evidence.plan.claim.sometimes
+    if sometimes or cause not in _VALUES or version != order[-1] or list(disagreeing) != [version]:
+        return None
+    answers = evidence.combine_answers()
+    older = next((one for one in reversed(order[:-1]) if answers.get(one) in (Answer.GOOD, Answer.BAD)), "")
+    (bad, good), (failing, clean) = (_list_values(evidence, one, cause) for one in (version, older))
+    usual = _VALUES[cause][1](Varied())
+    if usual not in bad or set(bad) & set(good) or failing or not {usual, *good} <= set(clean):
+        return None
+    return make_verdict(
+        VerdictKind.REGRESSION,
+        (Ground.FAILS,),
+        f"{older} runs cleanly under the same conditions; {version}, {name_newest(evidence)}, fails as reported under"
+        " the usual ones.",
+        (_describe_condition(evidence, version, cause),),
+        evidence.find_indices(older, version),
+    )
+
+
+def _list_values(evidence: Evidence, version: str, cause: str) -> tuple[list[str], list[str]]:
+    """Return the values of the deciding condition with bad and with good runs of a release."""
     if cause not in _VALUES:
-        return ""
-    condition, value = _VALUES[cause]
+        return [], []
+    _, value = _VALUES[cause]
     seen = [one for one in evidence.list_originals() if one.version == version]
     bad, good = (
         list(dict.fromkeys(value(one.varied) for one in seen if one.answer is answer))
         for answer in (Answer.BAD, Answer.GOOD)
     )
-    return (
-        ""
-        if set(bad) & set(good)
-        else f"with {condition}{join_names(bad)}, it fails; with {condition}{join_names(good)}, it runs cleanly"
-    )
+    return bad, good
+
+
+def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
+    """Return the values of the deciding condition with good and with bad runs; empty where these overlap."""
+    bad, good = _list_values(evidence, version, cause)
+    if cause not in _VALUES or set(bad) & set(good):
+        return ""
+    condition, _ = _VALUES[cause]
+    return f"with {condition}{join_names(bad)}, it fails; with {condition}{join_names(good)}, it runs cleanly"
 
 
 _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {

@@ -20,7 +20,14 @@ from bot.verdict.rules.phrases import (
     name_releases,
     quote_span,
 )
-from bot.verdict.rules.untestable import describe_hardware, describe_needs, describe_stand_ins, name_build
+from bot.verdict.rules.untestable import (
+    describe_hardware,
+    describe_moved,
+    describe_needs,
+    describe_stand_ins,
+    is_only_for_forks,
+    name_build,
+)
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
@@ -58,8 +65,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 (Ground.CANNOT_RUN,),
-                f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
-                f"{clean}",
+                f"{describe_moved(evidence)}{clean}",
                 (why, name_build(evidence)),
                 used,
             )
@@ -104,12 +110,11 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the wrong output as printed",),
             used + evidence.find_indices(differing),
         )
-    if _run_only_forks(evidence, good):
+    if is_only_for_forks(evidence):
         return make_verdict(
             VerdictKind.UNTESTABLE,
             (Ground.CANNOT_RUN,),
-            f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)}). It runs"
-            f" cleanly on {name_releases(evidence, good)}.",
+            f"{describe_moved(evidence)} It runs cleanly on {name_releases(evidence, good)}.",
             (find_last_reason(evidence, plan.order[-1]) or "",),
             used,
         )
@@ -229,18 +234,6 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
         ("the failure may have been fixed before the oldest of these releases",),
         evidence.find_indices(*good, variants=(Variant.PORTED,)),
     )
-
-
-def _run_only_forks(evidence: Evidence, good: Sequence[str]) -> bool:
-    """True if only forks ran the testcase, and no release has its API, not even after a port.
-
-    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there.
-    """
-    forks = {seen.version for seen in evidence.observations if seen.fork}
-    ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
-    ported = evidence.combine_answers(Variant.PORTED)
-    moved = bool(ran) and all(seen.outcome is Outcome.INCOMPATIBLE for seen in ran)
-    return moved and set(good) <= forks and Answer.GOOD not in ported.values()
 
 
 def _find_unexpected(evidence: Evidence) -> str | None:

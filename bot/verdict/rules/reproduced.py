@@ -8,6 +8,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import are_all, find_last_reason, list_skipped, name_all, name_newest, name_releases
 from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
+from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
 from runners.core.failure.costs import QUANTITIES
@@ -183,6 +184,8 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 ("to decide: whether this program should be rejected; if so, the failure is fixed",),
                 used,
             )
+        case _ if is_only_for_forks(evidence):
+            return _judge_on_forks(evidence, Variant.ORIGINAL)
         case _:
             why = find_last_reason(evidence, newest)
             return make_verdict(
@@ -212,6 +215,8 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
             (),
             used,
         )
+    if is_only_for_forks(evidence):
+        return _judge_on_forks(evidence, Variant.PORTED)
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER, Ground.PORTED),
@@ -219,6 +224,21 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         f" {name_releases(evidence, bad, Variant.PORTED)}, but not on {newest}.",
         (),
         used,
+    )
+
+
+def _judge_on_forks(evidence: Evidence, variant: Variant) -> Verdict:
+    """Return the verdict where the testcase fails as reported on forks, and no release has its API."""
+    bad = evidence.find_versions(Answer.BAD, variant)
+    good = evidence.find_versions(Answer.GOOD, variant)
+    ported = "Ported to their API, it" if variant is Variant.PORTED else "It"
+    clean = f", and runs cleanly on {name_releases(evidence, good, variant)}" if good else ""
+    return make_verdict(
+        VerdictKind.UNTESTABLE,
+        (Ground.CANNOT_RUN,),
+        f"{describe_moved(evidence)} {ported} fails as reported on {name_releases(evidence, bad, variant)}{clean}.",
+        (find_last_reason(evidence, evidence.plan.order[-1]), name_build(evidence)),
+        evidence.find_indices(*bad, *good, variants=(variant,)) + evidence.find_indices(evidence.plan.order[-1]),
     )
 
 

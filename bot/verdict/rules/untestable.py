@@ -47,6 +47,24 @@ def _name_hardware(evidence: Evidence, needs: str) -> str:
     return f"{needs} ({', '.join(chips)})" if chips else needs
 
 
+def is_only_for_forks(evidence: Evidence) -> bool:
+    """True if only forks gave an answer, as posted or ported, and no release has the API of the testcase.
+
+    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there,
+    and what fails on it may be fixed.
+    """
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
+    answers = [evidence.combine_answers(variant) for variant in (Variant.ORIGINAL, Variant.PORTED)]
+    spoken = {version for one in answers for version, answer in one.items() if answer is not Answer.SKIP}
+    return bool(ran) and all(seen.outcome is Outcome.INCOMPATIBLE for seen in ran) and spoken <= forks
+
+
+def describe_moved(evidence: Evidence) -> str:
+    """Return the sentence on a testcase whose API no release has."""
+    return f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
+
+
 def name_build(evidence: Evidence) -> str:
     """Return the existing build that could run a testcase of an earlier API or notation; empty if none is known.
 

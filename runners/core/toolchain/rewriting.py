@@ -88,6 +88,20 @@ class ImpliedArgument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallForm:
+    """A call of a function that is gone, and the expression with the same meaning."""
+
+    function: str
+    """Dotted name of the function."""
+    parameters: tuple[str, ...]
+    """Its parameters. A call that does not give exactly these is not ported."""
+    code: str
+    """Python code with ``{parameter}`` once for each parameter, in the same order: the arguments may have effects."""
+    package: str
+    """The package that the code uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Idioms:
     """The differences between programs for one release and others, apart from names. The default has none."""
 
@@ -104,6 +118,8 @@ class Idioms:
     """True if an import may do more than bind a name. Otherwise an unused import of an absent module is left out."""
     implied: tuple[ImpliedArgument, ...] = ()
     """Arguments to add, if one variable of the testcase has them."""
+    call_forms: tuple[CallForm, ...] = ()
+    """Calls to write as other expressions."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None

@@ -31,6 +31,8 @@ MAX_BYTES = 48 * 1024
 MAX_CHAIN = 6
 MAX_FRAMES = 30
 MAX_MESSAGE = 2000
+NATIVE_HEADER = "Traceback (most recent call last):"
+"""First line of a message that holds a native stack."""
 MAX_WARNINGS = 12
 MAX_PHASES = 100
 
@@ -214,10 +216,21 @@ def describe_exception(error: BaseException, because: str) -> dict[str, Any]:
     module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
     return {
         "type": f"{module}{kind.__qualname__}"[:200],
-        "message": str(error)[:MAX_MESSAGE],
+        "message": shorten_message(str(error)),
         "frames": list_frames(error.__traceback__),
         "because": because,
     }
+
+
+def shorten_message(text: str) -> str:
+    """Return the beginning of a message; of one that begins with a native stack, its beginning and its end.
+
+    The sentence stands behind such a stack.
+    """
+    if len(text) <= MAX_MESSAGE or not text.lstrip().startswith(NATIVE_HEADER):
+        return text[:MAX_MESSAGE]
+    begin, end = text[: MAX_MESSAGE // 2], text[1 - MAX_MESSAGE // 2 :]
+    return f"{begin.rpartition(chr(10))[0]}\n{end.partition(chr(10))[2] or end}"
 
 
 def list_frames(traceback: TracebackType | None) -> list[list[Any]]:

@@ -60,7 +60,17 @@ _BEFORE_0_7 = (
         "Substitute=substitute PostOrderVisit=post_order_visit IRTransform=ir_transform",
     ),
     *_move_names("0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder"),
+    *_move_names(
+        *("0.7.0", "tvm", "tvm.tir"),
+        "abs ceil floor round trunc nearbyint cos sin atan erf rsqrt power popcount fmod isnan floordiv floormod "
+        "truncdiv truncmod indexdiv indexmod div call_packed call_extern min_value max_value",
+    ),
     *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Add Sub Mul Select"),
+    *_move_names(
+        *("0.7.0", "tvm.make", "tvm.tir"),
+        "Add Sub Mul Div Mod Min Max EQ NE LT LE GT GE And Or Not Select Cast Evaluate IfThenElse LetStmt AssertStmt "
+        "StringImm",
+    ),
     _drop_name("0.7.0", "tvm.context", "tvm.device", exact=True),
     _drop_name("0.25.0", "tvm.target.create", "tvm.target.Target", exact=True),
     _drop_name("0.7.0", "tvm.module.load", "tvm.runtime.load_module", exact=True),
@@ -155,7 +165,9 @@ _TIR = (
             "Allocate",
             "AllocateConst",
             "Any",
+            "AssertStmt",
             "BufferRealize",
+            "LetStmt",
             "ProducerRealize",
             "ProducerStore",
             "Prefetch",
@@ -174,6 +186,7 @@ _TIR = (
     _drop_name("0.26.0", "tvm.te.size_var", "tvm.te.var", note="loses that it is not negative"),
     *(_drop_name("0.26.0", f"{home}.PrimExpr", f"{home}.Expr", note="wider") for home in ("tvm.ir", "tvm.tirx")),
     _move_name("0.26.0", "dtype", "ty", "keyword", of="tvm.tirx.Var"),
+    _move_name("0.16.dev0", "min_val", "min", "keyword", of="tvm.tir.For"),
     _move_name("0.27.0", "tvm.arith", "tvm.sym", "module"),
 )
 

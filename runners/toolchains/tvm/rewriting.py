@@ -17,6 +17,7 @@ from runners.core.toolchain.guest import make_launch_step
 from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
+    CallForm,
     DecoratorSwitch,
     Embedded,
     Expression,
@@ -58,6 +59,18 @@ _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build"
 """Functions whose second argument is a target."""
 
 
+_LET_STATEMENTS = tuple(
+    CallForm(
+        function=f"{home}.LetStmt",
+        parameters=("var", "value", "body"),
+        code="tvm.tirx.SeqStmt([tvm.tirx.Bind({var}, {value}), {body}])",
+        package="tvm",
+    )
+    for home in ("tvm.tir", "tvm.tir.stmt", "tvm.make")
+)
+"""A binding had a body. Since ``tirx`` it stands before the body in a sequence."""
+
+
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
     release = Version(version)
@@ -67,6 +80,7 @@ def find_idioms(version: str) -> Idioms:
         plain_constants=frozenset({"bool"}) if tirx else frozenset(),  # "tir.noalias": T.bool(True)
         switched_on=(_SCHEDULABLE,) if tirx else (),
         switched_off=() if tirx else (_SCHEDULABLE,),
+        call_forms=_LET_STATEMENTS if tirx else (),
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
         port_string=_port_target if tirx else None,
         find_embedded=_find_script,

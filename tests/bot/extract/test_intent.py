@@ -35,6 +35,43 @@ ld.lld: error: undefined symbol: __truncsfbf2
 ```"""
 
 
+EXPORTED = """Writing the module to a file fails:
+```
+Traceback (most recent call last):
+  File "save.py", line 9, in <module>
+    built.export_library("out/adder")
+  File "/opt/src/python/tvm/runtime/module.py", line 311, in export_library
+    return fcompile(file_name, files, **kwargs)
+  File "/opt/src/python/tvm/contrib/cc.py", line 77, in create_shared
+    _linux_compile(output, objects, options, cc, cwd)
+RuntimeError: Compilation error:
+/usr/bin/ld: /tmp/t/devc.o: in function `__tvm_ffi_main':
+devc.c:(.text+0x9): undefined reference to `fusedadd_'
+collect2: error: ld returned 1 exit status
+```"""
+
+GENERATED = """```
+  File "/venv/lib/python3.10/site-packages/tvm/contrib/popen_pool.py", line 12, in worker
+  File "/venv/lib/python3.10/site-packages/tvm/support/cc.py", line 190, in _linux_compile
+RuntimeError: Compilation error:
+/tmp/tmpq/lib0.c:41:7: error: redefinition of 'acc'
+```"""
+
+BUILT = """```
+[ 71%] Linking CXX shared library libtvm.so
+/usr/bin/ld: libcore.a(device.o): undefined reference to `dlopen'
+collect2: error: ld returned 1 exit status
+```"""
+
+PACKAGED = """```
+Traceback (most recent call last):
+  File "/home/u/tvm/python/setup.py", line 88, in <module>
+  File "/usr/lib/python3/dist-packages/setuptools/__init__.py", line 108, in setup
+RuntimeError: error: command 'g++' failed
+tvm/_ffi/_cython/core.cpp:712:10: fatal error: dlpack.h: No such file or directory
+```"""
+
+
 def _read(title: str, body: str, *labels: str) -> Intent:
     issue = Issue(
         source="-", title=title, body=body, sha256="0" * 64, created=date(2025, 5, 1), labels=labels, author="ada",
@@ -64,6 +101,10 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "[Bug] Reduction over an empty axis", TRACE, ("type: bug",)),
         (Intent.FAILURE, "Why does this raise an InternalError?", f"### Actual behavior\n\n{TRACE}", ()),
         (Intent.FAILURE, "Support for empty axes is broken", f"### What happened?\n\n{TRACE}", ("bug",)),
+        (Intent.FAILURE, "Exporting a module without a suffix ends in a linker error", EXPORTED, ()),
+        (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
+        (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
+        (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
         (Intent.FAILURE, "Nothing in particular", "The text says little.", ()),
     ],
 )

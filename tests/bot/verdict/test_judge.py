@@ -280,6 +280,28 @@ def test_flaky_states_the_deciding_condition_and_the_rate(cause: str, conditions
     assert verdict.confidence > judge(evidence((M, M, M, M), clean)).confidence
 
 
+@pytest.mark.parametrize(
+    ("cause", "conditions"), [("hashes", {"hash_seed": 3}), ("memory", {"fill": 0x55}), ("threads", {"threads": 1})]
+)
+def test_releases_are_compared_under_the_condition_that_decides(cause: str, conditions: dict[str, int]) -> None:
+    """The newest release always fails under the usual one, and the release before never, under both: a regression."""
+    found = (differing(cause),)
+    runs = [observe("1.3", M, attempt=2), under(observe("1.3", P, attempt=3), **conditions)]
+    older = under(observe("1.2", P, attempt=2), **conditions)
+    verdict = judge(evidence((P, P, P, M), *runs, older, findings=found))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert verdict.confidence < 0.9
+    assert "1.2 runs cleanly under the same conditions; 1.3" in verdict.headline
+    assert any("it fails; with" in reason for reason in verdict.reasons)
+    untested = evidence((P, P, P, M), *runs, findings=found)
+    unsteady = evidence((P, P, P, M), *runs, older, observe("1.3", P, attempt=4), findings=found)
+    failing = evidence((P, P, M, M), *runs, observe("1.2", M, attempt=2), findings=found)
+    unknown = evidence((P, P, P, M), *runs, older)
+    said = evidence((P, P, P, M), *runs, older, findings=found, plan=SOMETIMES)
+    for other in (untested, unsteady, failing, unknown, said):
+        assert judge(other).kind is VerdictKind.FLAKY
+
+
 def test_values_that_overlap_decide_nothing() -> None:
     """The reason does not repeat a finding that the runs do not confirm."""
     more = [observe("1.3", P, attempt=2), observe("1.3", M, attempt=3)]
@@ -485,6 +507,29 @@ def test_what_only_forks_run_cleanly_is_not_testable() -> None:
     assert judge(evidence(moved, observe("1.0", P))).kind is VerdictKind.INCONCLUSIVE
     ported = observe("1.3", P, variant=Variant.PORTED)
     assert judge(evidence(moved, forked, ported)).kind is not VerdictKind.UNTESTABLE
+
+
+def test_what_fails_on_forks_only_is_not_testable() -> None:
+    """The failure of a fork is shown, and decides nothing about releases that lack the API, as posted or ported."""
+    fork = "a fork at 123"
+    moved = (None, I, I, I)
+    posted = judge(evidence(moved, observe("1.0", M, fork=fork)))
+    ported = judge(evidence((I, I, I, I), observe("1.0", M, variant=Variant.PORTED, fork=fork)))
+    assert posted.kind is ported.kind is VerdictKind.UNTESTABLE
+    assert "its API has moved" in posted.headline
+    assert "It fails as reported on 1.0 (a fork" in posted.headline
+    assert "Ported to their API, it fails as reported on 1.0 (a fork" in ported.headline
+    assert judge(evidence(moved, observe("1.0", M))).kind is VerdictKind.INCONCLUSIVE  # a release, not a fork
+    assert judge(evidence((None, I, I, T), observe("1.0", M, fork=fork))).kind is VerdictKind.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"), [(M, VerdictKind.CONFIRMED), (P, VerdictKind.FIXED), (I, VerdictKind.UNTESTABLE)]
+)
+def test_a_port_decides_what_only_a_fork_runs_as_posted(outcome: Outcome, kind: VerdictKind) -> None:
+    ported = observe("1.3", outcome, variant=Variant.PORTED)
+    forked = [observe("1.0", M, attempt=attempt, fork="a fork at 123") for attempt in (1, 2)]
+    assert judge(evidence((None, I, I, I), *forked, ported)).kind is kind
 
 
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:

@@ -183,12 +183,47 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
         "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
+        "import tvm\ntvm.tir.AssertStmt(x, message, body)\n",
         "from tvm.script import relax as R\nR.call_tir(f, x, out_sinfo=s, tir_vars=n)\n",
     ],
 )
 def test_a_name_without_replacement_prevents_the_port(code: str) -> None:
     """A text that cannot run is worth no run."""
     assert port_testcase(python(code), "0.27.0", tvm) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "old", "new"),
+    [
+        (
+            "0.25.0",
+            "import tvm\ns = (tvm.tir.LetStmt(x, a + 1,  # why\n    body=b))\n",
+            "import tvm\ns = (tvm.tirx.SeqStmt([tvm.tirx.Bind(x, a + 1), b]))\n",
+        ),
+        (
+            "0.27.0",
+            "from tvm import tir\ns = tir.LetStmt(x, 1, tir.LetStmt(y, x, tir.Evaluate(y)))\n",
+            "from tvm import tirx as tir\nimport tvm\n"
+            "s = tvm.tirx.SeqStmt([tvm.tirx.Bind(x, 1), tvm.tirx.SeqStmt([tvm.tirx.Bind(y, x), tir.Evaluate(y)])])\n",
+        ),
+        (
+            "0.17.dev0",
+            "import tvm\ns = tvm.make.AssertStmt(tvm.make.LT(0, x), m, tvm.make.LetStmt(y, tvm.abs(x), b))\n",
+            "import tvm\ns = tvm.tir.AssertStmt(tvm.tir.LT(0, x), m, tvm.tir.LetStmt(y, tvm.tir.abs(x), b))\n",
+        ),
+    ],
+)
+def test_a_binding_with_a_body_stands_before_it_in_a_sequence(version: str, old: str, new: str) -> None:
+    """Where bindings have no body. The arguments stay, in their order."""
+    assert ported(old, version) == new
+
+
+@pytest.mark.parametrize(
+    "call", ["(x, 1)", "(x, 1, b, None)", "(*both, b)", "(body=b, var=x, value=1)", "(x, 1, block=b)", ""]
+)
+def test_a_call_of_another_form_prevents_the_port(call: str) -> None:
+    """So does a use that is no call."""
+    assert port_testcase(python(f"import tvm\ns = tvm.tir.LetStmt{call}\n"), "0.27.0", tvm) is None
 
 
 # ---------------------------------------------------------------------------------------------- TVMScript, strings

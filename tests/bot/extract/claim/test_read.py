@@ -474,3 +474,23 @@ def test_output_is_read_from_comments_rows_and_spans(
 )
 def test_claims_about_time_and_memory_have_kinds_of_their_own(title: str, kind: ClaimKind) -> None:
     assert extract_claim("```python\nimport tvm\nprint(tvm.__version__)\n```", title).kind is kind
+
+
+PRINTED = "import tvm\nx = tvm.var('x')\nprint(tvm.abs(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "actual", "expected"),
+    [
+        (f"```\n{PRINTED}\nOutput:\n(x - x)\n```\n", "(x - x)", ""),
+        (f"```python\n{PRINTED}```\n\n```\nExpected:\n3.0 4.0\n\nGot:\n0.0 4.0\n```\n", "0.0 4.0", "3.0 4.0"),
+        (f"```python\n{PRINTED}```\n\n```\n# actual output:\n0.5\n# the expected result:\n0.7\n```\n", "0.5", "0.7"),
+        (f"```python\n{PRINTED}```\n\ngives\n\n```\n3.0 4.0\nresult: 5\n```\n", "3.0 4.0\nresult: 5", ""),
+        (f"```python\n{PRINTED}```\n\n### Expected\n\n```\nOutput:\n1.0\n```\n", "", "1.0"),
+    ],
+)
+def test_a_label_inside_a_block_names_the_output_below_it(body: str, actual: str, expected: str) -> None:
+    """The label itself is no output."""
+    claim = extract_repro(body, title="abs gives wrong values").claim
+    assert (claim.actual, claim.expected) == (actual, expected)
+    assert claim.signature is None or claim.signature.message == actual.split("\n")[0]
