@@ -357,6 +357,15 @@ def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
         (("-iree-mlir-to-vm-bytecode-module", "m.mlir"), ("m.mlir",)),
         (("--iree-input-type", "xla"), ("--iree-input-type=stablehlo_xla",)),
         (("--iree-rocm-target-chip=gfx90a",), ("--iree-rocm-target=gfx90a",)),  # renamed twice
+        (
+            ("--iree-llvmcpu-enable-microkernels", "--iree-flow-enable-data-tiling=false"),
+            ("--iree-llvmcpu-enable-ukernels=all", "--iree-opt-data-tiling=false"),
+        ),
+        (("--iree-llvmcpu-enable-microkernels=false",), ("--iree-llvmcpu-enable-ukernels=none",)),
+        (
+            ("--iree-flow-dispatch-linalg-on-tensors", "--iree-flow-fuse-multi-use"),
+            ("--iree-dispatch-creation-fuse-multi-use",),
+        ),
     ],
 )
 def test_flags_of_earlier_years_are_renamed(old: tuple[str, ...], new: tuple[str, ...]) -> None:
