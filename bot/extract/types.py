@@ -74,6 +74,10 @@ GENERATE_INPUT = "generate-input"
 """The kind of the repair that passes generated inputs to a function, because the report gives only their types."""
 
 
+ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
+"""The kinds of the repairs that add a command, because the report gives none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A part of the testcase that the issue does not give."""
@@ -131,6 +135,11 @@ class Repro:
     def left_out(self) -> tuple[str, ...]:
         """Text left out of the program although it may be code; empty for a whole program."""
         return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The commands that the report does not give."""
+        return tuple(repair.detail for repair in self.repairs if repair.kind in (ADD_COMPILE, ADD_RUN))
 
     @property
     def generates_inputs(self) -> bool:

@@ -20,6 +20,10 @@ from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first
 from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
 
 MAX_CODE_CHARS = 100_000
+MAX_PARTS = 999
+"""Parts of an f-string."""
+_PLACEHOLDER = "90210460"
+"""The digits with which a number begins that stands for an expression."""
 
 
 def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
@@ -279,9 +283,7 @@ class _Rewriter(ScopedTransformer):
         text = _read_string(original)
         if text is None:
             return updated
-        if (program := self._port_embedded(original, text)) is not None:
-            return program
-        if self.idioms.port_string is None:
+        if self.idioms.port_string is None or self._embeds_program(text):
             return updated
         ported = self.idioms.port_string(use, text)
         if ported is None:
@@ -291,8 +293,11 @@ class _Rewriter(ScopedTransformer):
         self.record_change(original, repr(text), ported.code, notation=ported.notation)
         return cst.parse_expression(ported.code)
 
-    def _port_embedded(self, original: cst.BaseExpression, text: str) -> cst.BaseExpression | None:
-        """Return the literal of a ported program; None if the text is no program, or needs no change."""
+    def _embeds_program(self, text: str) -> bool:
+        return self.idioms.find_embedded is not None and self.idioms.find_embedded(text) is not None
+
+    def _port_embedded(self, original: cst.BaseExpression, text: str) -> str | None:
+        """Return the ported text of a literal; None if the text is no program, or needs no change."""
         found = self.idioms.find_embedded(text) if self.idioms.find_embedded is not None else None
         if found is None:
             return None
@@ -308,7 +313,42 @@ class _Rewriter(ScopedTransformer):
         self.changes += [
             replace(change, line=start + change.line - above) for change in changes if change.line > above
         ]
-        return cst.parse_expression(_write_literal(original, ported))
+        return ported
+
+    def _port_literal(self, original: cst.SimpleString) -> cst.BaseExpression | None:
+        value = original.evaluated_value
+        if isinstance(value, bytes) and not value.isascii():
+            return None
+        ported = self._port_embedded(original, value if isinstance(value, str) else value.decode("ascii"))
+        return None if ported is None else cst.parse_expression(_write_literal(original, ported))
+
+    def leave_FormattedString(
+        self, original_node: cst.FormattedString, updated_node: cst.FormattedString
+    ) -> cst.BaseExpression:
+        """Port a program whose numbers or names are expressions: numbers that occur nowhere else stand for them."""
+        parts = original_node.parts
+        raw = "".join(part.value for part in parts if isinstance(part, cst.FormattedStringText))
+        if "\\" in raw or _PLACEHOLDER in raw or len(parts) > MAX_PARTS:
+            return updated_node
+        written = {
+            f"{_PLACEHOLDER}{at:03}": cst.Module([]).code_for_node(part)
+            for at, part in enumerate(updated_node.parts)
+            if not isinstance(part, cst.FormattedStringText)
+        }
+        names = iter(written)
+        text = "".join(
+            part.value.replace("{{", "{").replace("}}", "}")
+            if isinstance(part, cst.FormattedStringText)
+            else next(names)
+            for part in parts
+        )
+        ported = self._port_embedded(original_node, text)
+        if ported is None or original_node.end in ported:
+            return updated_node
+        ported = ported.replace("{", "{{").replace("}", "}}")
+        for name, code in written.items():
+            ported = ported.replace(name, code)
+        return cst.parse_expression(f"{original_node.start}{ported}{original_node.end}")
 
     # ---------------------------------------------------------------------------------------- flags
 
@@ -357,6 +397,8 @@ class _Rewriter(ScopedTransformer):
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
     ) -> cst.BaseExpression:
+        if (program := self._port_literal(original_node)) is not None:
+            return program
         text = _read_string(original_node)
         new = self.options.get(text) if text is not None else None
         if text is None or new is None or original_node not in self.names_as_strings:
@@ -458,11 +500,11 @@ def _read_string(node: cst.BaseExpression) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _write_literal(original: cst.BaseExpression, text: str) -> str:
+def _write_literal(original: cst.SimpleString, text: str) -> str:
     """Write a string literal, in the quotes of the literal that it replaces where possible."""
-    quote = original.quote if isinstance(original, cst.SimpleString) else ""
+    quote, prefix = original.quote, "b" if "b" in original.prefix.lower() else ""
     plain = len(quote) == 3 and "\\" not in text and quote not in text and not text.endswith(quote[0])
-    return f"{quote}{text}{quote}" if plain else repr(text)
+    return f"{prefix}{quote}{text}{quote}" if plain else f"{prefix}{text!r}"
 
 
 def _find_name_strings(call: cst.Call) -> Iterator[cst.SimpleString]:

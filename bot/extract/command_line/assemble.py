@@ -70,18 +70,3 @@ def assemble_plain_compile(pieces: Sequence[Piece], device: str, tools: CommandL
     add_compile_step(work, name, module)
     work.produced.add(module)
     return work
-
-
-def add_plain_run(work: Workspace) -> bool:
-    """Run the only public function of the compiled input.
-
-    Return False if there are several, or if the function takes arguments.
-    """
-    functions = work.tools.entry_points("\n".join(work.files.values()))
-    if work.tools.run_module is None or not work.produced or len(functions) != 1 or functions[0][1]:
-        return False
-    (name, _), module = functions[0], next(iter(work.produced), "")
-    argv = work.tools.run_module(work.device, module, name)
-    work.steps.append(argv)
-    work.add_repair("add-run-step", " ".join(argv))
-    return True

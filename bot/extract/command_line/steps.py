@@ -18,6 +18,7 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
+from bot.extract.types import ADD_COMPILE
 from runners.core.toolchain.reports import CombinedProgram
 
 
@@ -248,4 +249,4 @@ def add_compile_step(work: Workspace, name: str, module: str) -> None:
     """Add the compiler's most ordinary call, which compiles ``name`` to ``module``."""
     argv = work.tools.compile_input(work.device, name, module)
     work.steps.append(argv)
-    work.add_repair("add-compile-step", " ".join(argv))
+    work.add_repair(ADD_COMPILE, " ".join(argv))

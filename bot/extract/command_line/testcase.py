@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
-from bot.extract.command_line.assemble import add_plain_run, assemble_commands, assemble_plain_compile
+from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
+from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -48,8 +49,8 @@ def extract_commands(
 def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:
     """Return a testcase that compiles MLIR given without a command, with the compiler's most ordinary call.
 
-    A wrong result also needs a run: of the only function, if it takes no arguments. Return None if the claim is not
-    about a failure that such a call can show.
+    The only function runs as well if the failure is one of the running program. Return None if the claim is not about
+    a failure that such calls can show, or if it is about values whose inputs nobody knows.
     """
     mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
     devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose))
@@ -57,8 +58,13 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None
     workspace = assemble_plain_compile(parsed.pieces, choose_device(toolchain, devices), tools)
-    if workspace is None or (claim.kind is ClaimKind.WRONG_RESULT and not add_plain_run(workspace)):
+    if workspace is None:
         return None
+    about_values = claim.kind is ClaimKind.WRONG_RESULT
+    if about_values or implies_run(parsed.document, parsed.issue.title, claim, tools):
+        ran = add_plain_run(workspace, find_told_inputs(parsed.document, tools))
+        if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
+            return None
     return _make_repro(parsed, toolchain, workspace, devices)
 
 

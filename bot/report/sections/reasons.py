@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from bot.extract.types import Repro
 from bot.report.quote import escape_prose
 from bot.report.sections.findings import MAX_VISIBLE, capitalize, list_sentences
 from bot.verdict.behaviour import NO_DEVICE
+from bot.verdict.rules.phrases import quote_span
 from bot.verdict.verdict import Report, VerdictKind
 
 TO_DECIDE = "to decide: "
@@ -54,8 +57,21 @@ def _is_stated(reason: str, report: Report) -> bool:
 def render_reasons(report: Report) -> str:
     """Return findings and reasons as a list, one sentence each. The evidence below counts and shows all findings."""
     sentences = list_sentences(report)
-    lines = [*sentences[:MAX_VISIBLE], *list_reasons(report)]
+    lines = [*sentences[:MAX_VISIBLE], *list_reasons(report), *_name_assumed(report)]
     return "\n".join(f"- {escape_prose(line)}" for line in lines)
+
+
+MAX_COMMAND = 200
+"""Characters of a command that a sentence gives."""
+
+
+def _name_assumed(report: Report) -> Iterator[str]:
+    """Name the commands that the report does not give, if they ran."""
+    repro = report.extraction
+    if report.observations and isinstance(repro, Repro) and repro.assumed:
+        commands = " and ".join(quote_span(one, MAX_COMMAND) for one in repro.assumed)
+        inputs = ", with generated inputs" if repro.generates_inputs else ""
+        yield f"Assumed, because the report does not give it: {commands}{inputs}."
 
 
 def capitalize_sentence(text: str) -> str:

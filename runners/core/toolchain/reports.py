@@ -203,6 +203,8 @@ class CommandLineTools:
     """Flags with which a program prints facts about itself and reads no input."""
     run_module: Callable[[str, str, str], Step] | None = None
     """Device, module and function → the most ordinary run of a function without arguments."""
+    input_flag: str = "--input"
+    """The flag of a run that passes one argument."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
     """MLIR → its public functions: the name, and whether the function takes arguments."""
     generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()

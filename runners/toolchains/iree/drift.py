@@ -102,6 +102,18 @@ _RENAMED_BY_2024 = {
     "--iree-rocm-target-chip": "--iree-hip-target",
     "--iree-mlir-to-vm-bytecode-module": "",
     **{
+        f"--iree-llvmcpu-enable-microkernels{value}": f"--iree-llvmcpu-enable-ukernels={kernels}"
+        for value, kernels in (("", "all"), ("=true", "all"), ("=1", "all"), ("=false", "none"), ("=0", "none"))
+    },
+    "--iree-flow-enable-data-tiling": "--iree-opt-data-tiling",
+    "--iree-flow-fuse-multi-use": "--iree-dispatch-creation-fuse-multi-use",
+    "--iree-global-opt-enable-fuse-horizontal-contractions": (
+        "--iree-dispatch-creation-enable-fuse-horizontal-contractions"
+    ),
+    **dict.fromkeys(
+        ("--iree-flow-dispatch-linalg-on-tensors", "--iree-codegen-llvm-experimental-linalg-on-tensors"), ""
+    ),
+    **{
         f"--iree-vulkan-target-triple={chip}-{system}": f"--iree-vulkan-target={chip}"
         for chip in ("ada", "adreno", "ampere", "pascal", "rdna1", "rdna2", "rdna3", "turing", "valhall")
         for system in ("unknown-linux", "unknown-unknown")

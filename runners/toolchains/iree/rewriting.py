@@ -65,7 +65,12 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
     return msgspec.structs.replace(testcase, steps=tuple(_name_device(step, runtime_device) for step in steps))
 
 
-_MLIR = re.compile(r"^\s*(?:module\b|(?:func\.)?func\b|\"builtin\.module\"|#\w+ = )[^\n]*[@({=]", re.M)
+MODULE_TEXT = re.compile(
+    r"^\s*(?:(?:builtin\.|vm\.)?module\b|(?:func\.|util\.|builtin\.)?func\b|\"builtin\.module\"|[#!]\w+ = "
+    r"|(?:hal|flow|stream)\.executable\b)[^\n]*[@({=]",
+    re.M,
+)
+"""The beginning of a module or of a function, by which a text is known as MLIR."""
 _OLD_BACKENDS = frozenset({"dylib", "dylib-llvm-aot", "llvm-aot"})
 """Names of ``llvm-cpu`` until 2022."""
 _OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
@@ -87,7 +92,7 @@ _IMPLIED = tuple(
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
     return Idioms(
-        find_embedded=lambda text: Embedded(language="mlir") if _MLIR.search(text) else None,
+        find_embedded=lambda text: Embedded(language="mlir") if MODULE_TEXT.search(text) else None,
         port_mlir=lambda text: port_notations(text, version),
         port_string=_port_string,
         flags_program="iree-compile",

@@ -392,6 +392,15 @@ def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
         (("-iree-mlir-to-vm-bytecode-module", "m.mlir"), ("m.mlir",)),
         (("--iree-input-type", "xla"), ("--iree-input-type=stablehlo_xla",)),
         (("--iree-rocm-target-chip=gfx90a",), ("--iree-rocm-target=gfx90a",)),  # renamed twice
+        (
+            ("--iree-llvmcpu-enable-microkernels", "--iree-flow-enable-data-tiling=false"),
+            ("--iree-llvmcpu-enable-ukernels=all", "--iree-opt-data-tiling=false"),
+        ),
+        (("--iree-llvmcpu-enable-microkernels=false",), ("--iree-llvmcpu-enable-ukernels=none",)),
+        (
+            ("--iree-flow-dispatch-linalg-on-tensors", "--iree-flow-fuse-multi-use"),
+            ("--iree-dispatch-creation-fuse-multi-use",),
+        ),
     ],
 )
 def test_flags_of_earlier_years_are_renamed(old: tuple[str, ...], new: tuple[str, ...]) -> None:
@@ -535,6 +544,37 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
     assert done.is_notation_only
+
+
+BEFORE = "func @f(%x: tensor<2xf32>) {\n  return\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("literal", "ported"),
+    [
+        ('r"""{}"""', '"""{}"""'),
+        ('b"""{}"""', 'b"""{}"""'),
+        ("textwrap.dedent('''{}''')", "textwrap.dedent('''{}''')"),
+        ('"""{}""".strip()', '"""{}""".strip()'),
+        ('[1, """{}"""][1]', '[1, """{}"""][1]'),
+        ('"// it\\n" + """{}"""', '"// it\\n" + """{}"""'),
+    ],
+)
+def test_mlir_is_ported_wherever_a_string_stands(literal: str, ported: str) -> None:
+    """The literal may be raw or of bytes, and a part of an expression."""
+    code = "import iree.compiler as c\nc.compile_str({})\n"
+    after = BEFORE.replace("func @", "func.func @")
+    assert port_runtime(code.format(literal.format(BEFORE))) == code.format(ported.format(after))
+
+
+def test_mlir_with_expressions_is_ported_around_them() -> None:
+    code = (
+        'text = f"""\nfunc @f{"_" + name}(%x: tensor<{2 * n}xf32>) -> tensor<{2 * n}xf32> {{\n'
+        "  %e = linalg.init_tensor [{2 * n}] : tensor<{2 * n}xf32>\n"
+        '  return %e : tensor<{2 * n}xf32>\n}}\n"""\n'
+    )
+    ported = code.replace("func @", "func.func @").replace("linalg.init_tensor [{2 * n}]", "tensor.empty()")
+    assert port_runtime(code) == ported
 
 
 def port_runtime(code: str) -> str:

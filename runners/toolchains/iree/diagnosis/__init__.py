@@ -8,6 +8,7 @@ from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.toolchains.iree.diagnosis.calls import check_call
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
+from runners.toolchains.iree.diagnosis.embedded import compile_only, read_embedded
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.iree.diagnosis.reference import check_definitions
 from runners.toolchains.iree.diagnosis.source_text import check_source_text
@@ -21,5 +22,8 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_bounds),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_definitions),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text)),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_unwritten_tensors)),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(compile_only(bisect_passes)), needs_reproducible=True),
 )
 COMPARISONS: Sequence[Comparison] = (compare_dispatches,)

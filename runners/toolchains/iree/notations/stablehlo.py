@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runners.toolchains.iree.notations.rule import Notation, find_dialect, make_rename
+from runners.toolchains.iree.notations.rule import NESTED, VALUE, Notation, find_dialect, make_rename
 
 _HLO = """
     abs add after_all all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_inference
@@ -130,7 +130,25 @@ def _write_precisions(found: re.Match[str]) -> str:
     return f"precision_config = [{', '.join(f'#stablehlo<precision {name}>' for name in names)}]"
 
 
+def _write_erf(found: re.Match[str]) -> str:
+    kind = found["type"] or found["to"]
+    return f"chlo.erf {found['value'] or found['operand']} : {kind} -> {kind}"
+
+
 NOTATIONS = (
+    Notation(
+        old="mhlo.erf",
+        new="chlo.erf",
+        pattern=re.compile(
+            rf"(?:\bmhlo\.erf (?P<value>{VALUE}) : (?P<type>tensor{NESTED})"
+            rf"|\"mhlo\.erf\"\((?P<operand>{VALUE})\) : \(tensor{NESTED}\) -> (?P<to>tensor{NESTED}))"
+        ),
+        write=_write_erf,
+    ),
+    make_rename(
+        *("mhlo.topk", "chlo.top_k"),
+        *(rf"\bmhlo\.topk\(({VALUE}, k = \d+)(?:, largest = true)?\)", r"chlo.top_k(\1)"),
+    ),
     Notation(
         old="mhlo.dynamic-slice",
         new="mhlo.dynamic_slice",

@@ -25,7 +25,8 @@ _STD = {
     **{"floorf": "math.floor", "exp": "math.exp", "log": "math.log", "sqrt": "math.sqrt", "tanh": "math.tanh"},
     **{"rsqrt": "math.rsqrt", "sin": "math.sin", "cos": "math.cos"},
     **{"subtensor": "tensor.extract_slice", "subtensor_insert": "tensor.insert_slice"},
-    **{"tensor_cast": "tensor.cast", "extract_element": "tensor.extract"},
+    **{"tensor_cast": "tensor.cast", "extract_element": "tensor.extract", "rank": "tensor.rank"},
+    "tensor_from_elements": "tensor.from_elements",
     **{"alloc": "memref.alloc", "load": "memref.load"},
 }
 """Operations of the dialect ``std``, which was split up in 2021 and 2022, and their names since."""
@@ -162,6 +163,23 @@ _LINALG = (
         new="tensor.pad",
         pattern=re.compile(r"\blinalg\.pad_tensor(?P<body>[^{}]{0,1000}\{[^{}]{0,2000}?)\blinalg\.yield\b"),
         write=lambda found: f"tensor.pad{found['body']}tensor.yield",
+    ),
+    Notation(
+        old="dynamic_tensor_from_elements",
+        new="tensor.generate",
+        pattern=re.compile(
+            r"(?P<head>= +)dynamic_tensor_from_elements(?P<body>[^{}]{0,400}\{[^{}]{0,2000}?)\byield\b"
+        ),
+        write=lambda found: f"{found['head']}tensor.generate{found['body']}tensor.yield",
+    ),
+    make_rename(
+        *("linalg.elemwise_unary {fun = …}", "linalg.elementwise kind=…"),
+        r"\blinalg\.elemwise_(?:unary|binary) \{fun = #linalg\.(?:unary|binary)_fn<(\w+)>\}",
+        *(r"linalg.elementwise kind=#linalg.elementwise_kind<\1>", "3.6.0"),
+    ),
+    make_rename(
+        *("linalg.elementwise kind=#linalg.elementwise_kind<…>", "linalg.elementwise <…>"),
+        *(r"\blinalg\.elementwise kind ?= ?#linalg\.elementwise_kind(<\w+>)", r"linalg.elementwise \1", "3.13.0"),
     ),
     make_rename(
         "linalg.conv_2d_input_nhwc_filter_hwcf",
@@ -324,4 +342,31 @@ _LOOPS = (
     ),
 )
 
-NOTATIONS = (*_STANDARD, *_LINALG, *_LOOPS, *_VECTOR, *_ELEMENTS)
+
+def _write_both_types(found: re.Match[str]) -> str | None:
+    shape = read_shape(found["memref"])
+    if shape is None:
+        return None
+    tensor = f"tensor<{'x'.join([*shape[1], shape[2]])}>"
+    types = (tensor, found["memref"]) if found["op"] == "to_memref" else (found["memref"], tensor)
+    return f"{found['head']} : {types[0]} to {types[1]}"
+
+
+_BUFFERS = (
+    Notation(
+        old="bufferization.to_tensor … : memref<…>",
+        new="bufferization.to_tensor … : memref<…> to tensor<…>",
+        pattern=re.compile(
+            rf"(?P<head>\bbufferization\.(?P<op>to_tensor|to_memref) {VALUE}(?: restrict)?(?: writable)?)"
+            rf" : (?P<memref>memref{NESTED})(?! to)"
+        ),
+        write=_write_both_types,
+        gone_in="3.1.0",
+    ),
+    make_rename(
+        *("bufferization.to_memref", "bufferization.to_buffer"),
+        *(r"\bbufferization\.to_memref\b", "bufferization.to_buffer", "3.5.0"),
+    ),
+)
+
+NOTATIONS = (*_STANDARD, *_LINALG, *_LOOPS, *_VECTOR, *_ELEMENTS, *_BUFFERS)

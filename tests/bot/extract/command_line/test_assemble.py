@@ -435,6 +435,38 @@ def test_a_wrong_result_of_a_function_with_arguments_is_not_run() -> None:
     assert list_missing(lacking) == [("call", "the command that shows the failure")]
 
 
+def test_told_inputs_are_passed_to_the_only_function() -> None:
+    """The expected output has the same notation, and is no input."""
+    told = "    With the input `4xf32=1 2 3 4` it prints `4xf32=0 0 0 0`, and not `4xf32=2 4 6 8`.\n"
+    found = extract_repro(MLIR + told, "iree computes a wrong result")
+    assert found.testcase.steps[1][-1] == "--input=4xf32=1 2 3 4"
+    assert len(found.testcase.steps[1]) == 5
+    both = MLIR.replace("@twice(%a: tensor<4xf32>)", "@twice(%a: tensor<4xf32>, %b: tensor<2xi8>)")
+    told = "    The inputs are `4xf32=1 2 3 4` and `2xi8=1`. It prints `4xf32=0 0 0 0`.\n"
+    steps = extract_repro(both + told, "iree computes a wrong result").testcase.steps
+    assert steps[1][-2:] == ("--input=4xf32=1 2 3 4", "--input=2xi8=1")
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "runs"),
+    [
+        ("iree crashes at runtime", "It compiles fine.", True),
+        ("Segfault in iree", "Compilation succeeds, and then it crashes with SIGSEGV.", True),
+        ("iree: crash", "`iree-run-module` on local-sync dies with a segmentation fault.", True),
+        ("iree: crash", "```\nc/hal/x.c:3: INVALID_ARGUMENT; the shape differs; while calling import\n```", True),
+        ("iree: crash", "When running the canonicalizer pass, it crashes with a segmentation fault.", False),
+        ("iree: segfault", "iree-compile crashes with a segmentation fault on llvm-cpu.", False),
+        ("iree: segfault", "I get a segfault when running iree-compile on it.", False),
+    ],
+)
+def test_a_failure_of_the_running_program_needs_a_run(title: str, text: str, runs: bool) -> None:
+    """A clean compilation would say nothing about it. The inputs are generated."""
+    found = extract_repro(f"{MLIR}\n    " + text.replace("\n", "\n    ") + "\n", title)
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"][: 1 + runs]
+    assert len(found.assumed) == 1 + runs
+    assert found.generates_inputs is runs
+
+
 RUN = """```
     iree-compile --iree-hal-target-backends=vmvx t.mlir -o t.vmfb
     iree-run-module --module=t.vmfb

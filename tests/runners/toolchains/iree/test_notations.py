@@ -224,3 +224,105 @@ def test_a_ported_text_is_not_ported_again(text: str) -> None:
     """A second port changes nothing, for any text."""
     once = port(text)
     assert port(once) == once
+
+
+TO = "(tensor<2x3xf32>) -> tensor<3x2xf32>"
+ORDER = '  %p = "tosa.const"() {value = dense<[1, 0]> : tensor<2xi32>} : () -> tensor<2xi32>\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            f"%4 = tosa.reshape %x {{new_shape = [3, 2]}} : {TO}",
+            '%tosa_4_new_shape = "tosa.const_shape"() {values = dense<[3, 2]> : tensor<2xindex>}'
+            " : () -> !tosa.shape<2>"
+            ' %4 = "tosa.reshape"(%x, %tosa_4_new_shape) : (tensor<2x3xf32>, !tosa.shape<2>) -> tensor<3x2xf32>',
+        ),
+        (
+            '%m = "tosa.mul"(%x, %y) <{shift = 3 : i32}> : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>',
+            '%tosa_m_shift = "tosa.const"() {values = dense<3> : tensor<1xi8>} : () -> tensor<1xi8>'
+            ' %m = "tosa.mul"(%x, %y, %tosa_m_shift) : (tensor<2xi32>, tensor<2xi32>, tensor<1xi8>) -> tensor<2xi32>',
+        ),
+        (
+            "%c = tosa.clamp %x {min_fp = 0.0 : f32, max_fp = 6.0 : f32, min_int = 0 : i64, max_int = 6 : i64}"
+            " : (tensor<2xi8>) -> tensor<2xi8>",
+            '%c = "tosa.clamp"(%x) {min_val = 0 : i8, max_val = 6 : i8} : (tensor<2xi8>) -> tensor<2xi8>',
+        ),
+        (
+            f'{ORDER}  %t = "tosa.transpose"(%x, %p) : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>',
+            f'{ORDER.replace("value", "values")}  %t = "tosa.transpose"(%x) {{perms = array<i32: 1, 0>}} : {TO}',
+        ),
+        (
+            '%r = "tosa.reduce_max"(%x) {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x1xf32>',
+            '%r = "tosa.reduce_max"(%x) {axis = 1 : i32} : (tensor<2x3xf32>) -> tensor<2x1xf32>',
+        ),
+        (
+            '%q = "tosa.avg_pool2d"(%x) {kernel = [2, 2], pad = [0, 0, 0, 0], stride = [2, 2],'
+            " quantization_info = #tosa.unary_quant<input_zp = 5, output_zp = -1>}"
+            " : (tensor<1x4x4x3xi8>) -> tensor<1x2x2x3xi8>",
+            '%tosa_q_input_zp = "tosa.const"() {values = dense<5> : tensor<1xi8>} : () -> tensor<1xi8>'
+            ' %tosa_q_output_zp = "tosa.const"() {values = dense<-1> : tensor<1xi8>} : () -> tensor<1xi8>'
+            ' %q = "tosa.avg_pool2d"(%x, %tosa_q_input_zp, %tosa_q_output_zp) {kernel = array<i64: 2, 2>,'
+            " pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>, acc_type = i32}"
+            " : (tensor<1x4x4x3xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2x3xi8>",
+        ),
+    ],
+)
+def test_attributes_of_tosa_become_operands(old: str, new: str) -> None:
+    assert port(old) == new
+    assert port(new) == new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'%t = "tosa.transpose"(%x, %order) : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<3x2xf32> // {ORDER}',
+        '%c = "tosa.clamp"(%x) {max_fp = 3.4e38 : f32, min_fp = 0.0 : f32} : (tensor<2xf16>) -> tensor<2xf16>',
+        f'%4 = "tosa.reshape"(%x, %shape) : {TO}',
+        '%m = "tosa.matmul"(%x, %x) : (tensor<1x2x2x!quant.any<i8:f32>>, tensor<1x2x2xi8>) -> tensor<1x2x2xi32>',
+        "%0 = stablehlo.concatenate %a, %b, dim = 0 : T\n  {axis = 0 : i64}",
+    ],
+)
+def test_what_tosa_does_not_tell_stays(text: str) -> None:
+    """An order that is no constant, bounds beyond the type, other types."""
+    assert port(text) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            '  hal.executable.variant public @v, target = <"llvm-cpu", "elf", {cpu = "", list = #a<b<1>>}> {',
+            '  hal.executable.variant public @v target(<"llvm-cpu", "elf", {cpu = "", list = #a<b<1>>}>) {',
+        ),
+        (
+            "%0 = hal.interface.constant.load[1] : i32",
+            "%0 = hal.interface.constant.load layout(#hal.pipeline.layout<constants = 2, bindings = []>)"
+            " ordinal(1) : i32",
+        ),
+        (
+            "  hal.executable.export public @d ordinal(0) layout(#l) {\n  ^bb0(%d: !hal.device, %n: index):\n"
+            "    %x, %y, %z = flow.dispatch.workgroup_count_from_dag_root %n",
+            "  hal.executable.export public @d ordinal(0) layout(#l)"
+            " count(%d: !hal.device, %n: index) -> (index, index, index) {\n\n"
+            "    %x, %y, %z = iree_tensor_ext.dispatch.workgroup_count_from_slice(%n)",
+        ),
+        (
+            "%0 = bufferization.to_tensor %m : memref<4xi8>",
+            "%0 = bufferization.to_tensor %m : memref<4xi8> to tensor<4xi8>",
+        ),
+        (
+            "%0 = bufferization.to_memref %t : memref<?xi8>",
+            "%0 = bufferization.to_buffer %t : tensor<?xi8> to memref<?xi8>",
+        ),
+        ("%v, %i = mhlo.topk(%x, k = 3, largest = true) : T", "%v, %i = chlo.top_k(%x, k = 3) : T"),
+        (
+            '%e = "mhlo.erf"(%x) : (tensor<2xf16>) -> tensor<2xf16>',
+            "%e = chlo.erf %x : tensor<2xf16> -> tensor<2xf16>",
+        ),
+        ("%0 = iree_input.cast.buffer_view_to_tensor %v : T", "%0 = hal.tensor.import %v : T"),
+    ],
+)
+def test_operations_of_executables_and_of_early_frontends(old: str, new: str) -> None:
+    assert port(old) == new
