@@ -78,6 +78,14 @@ ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
 """The kinds of the repairs that add a command, because the report gives none."""
 
 
+ASSUME_DEVICE = "assume-device"
+"""The kind of the repair that chooses a device for an added command, because the report names no device either."""
+
+
+ASSUME_VALUE = "assume-value"
+"""The kind of the repair that assigns the usual target or device to a name, because the report names none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A part of the testcase that the issue does not give."""
@@ -138,8 +146,15 @@ class Repro:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """The commands that the report does not give."""
-        return tuple(repair.detail for repair in self.repairs if repair.kind in (ADD_COMPILE, ADD_RUN))
+        """The commands and assignments that the report does not give."""
+        kinds = (ADD_COMPILE, ADD_RUN, ASSUME_VALUE)
+        return tuple(repair.detail for repair in self.repairs if repair.kind in kinds)
+
+    @property
+    def assumed_device(self) -> str:
+        """The device of an added command, or its assignment, if the report names no device; else empty."""
+        kinds = (ASSUME_DEVICE, ASSUME_VALUE)
+        return next((repair.detail for repair in self.repairs if repair.kind in kinds), "")
 
     @property
     def generates_inputs(self) -> bool:

@@ -127,6 +127,7 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
         generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
+        assumed_device=asked.extraction.assumed_device if isinstance(asked.extraction, Repro) else "",
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
         defences=asked.extraction.defences if isinstance(asked.extraction, Repro) else (),
     )

@@ -42,6 +42,8 @@ class Evidence:
     """Parts of the reporter's text that may be code and are not in the testcase."""
     generates_inputs: bool = False
     """True if the inputs of the testcase are generated, because the report gives only their types."""
+    assumed_device: str = ""
+    """The device of the command, or the assignment of one, that the report leaves out; else empty."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
     defences: tuple[str, ...] = ()

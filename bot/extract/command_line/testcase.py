@@ -13,7 +13,7 @@ from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, 
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
-from bot.extract.types import GENERATE_INPUT, Repro
+from bot.extract.types import ASSUME_DEVICE, GENERATE_INPUT, Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
 
@@ -57,9 +57,12 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     claim = make_claim(parsed, "", devices.named)
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None
-    workspace = assemble_plain_compile(parsed.pieces, choose_device(toolchain, devices), tools)
+    device = choose_device(toolchain, devices)
+    workspace = assemble_plain_compile(parsed.pieces, device, tools)
     if workspace is None:
         return None
+    if workspace.produced and not devices.named:
+        workspace.add_repair(ASSUME_DEVICE, device)
     about_values = claim.kind is ClaimKind.WRONG_RESULT
     if about_values or implies_run(parsed.document, parsed.issue.title, claim, tools):
         ran = add_plain_run(workspace, find_told_inputs(parsed.document, tools))

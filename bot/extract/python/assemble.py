@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
-from bot.extract.python.complete import add_imports, call_main, find_needs, leave_out_imports
+from bot.extract.python.complete import add_imports, bind_defaults, call_main, find_needs, leave_out_imports
 from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
@@ -56,6 +56,8 @@ class AssemblyContext:
     allowed: Mapping[str, str] | None = None
     """Additions to the allow-list: import name → distribution."""
     age: ReportAge
+    prose: str = ""
+    """Title and prose. They tell whether the usual device may be assumed."""
 
 
 def assemble_program(
@@ -90,14 +92,16 @@ def _make_program(members: Sequence[Unit], units: Sequence[Unit], context: Assem
     code, dropped = leave_out_imports(code, context.claim_words)
     code, imported = add_imports(code, names, toolchain, context.age)
     code, called = call_main(code)
-    undefined = [n for n in names.free if not find_known_import(n, toolchain, code)]
+    code, assumed = bind_defaults(code, names, toolchain, context.prose)
+    bound = {repair.detail.partition(" = ")[0] for repair in assumed}
+    undefined = [n for n in names.free if n not in bound and not find_known_import(n, toolchain, code)]
     missing, requirements, files = find_needs(code, undefined, toolchain, units, context.allowed)
     marks = [r.detail.removeprefix("left out ") for r in repairs if r.kind == "elision"]
     missing = (*missing, *(Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks))
     return Program(
         code=code,
         units=tuple(members),
-        repairs=(*repairs, *dropped, *imported, *called),
+        repairs=(*repairs, *dropped, *imported, *called, *assumed),
         missing=missing,
         requirements=requirements,
         score=_score_program(members, code, missing, context),

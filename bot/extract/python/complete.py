@@ -12,8 +12,8 @@ from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import ModuleNames, find_files_read
 from bot.extract.python.parse import is_docstring, parse_python
 from bot.extract.python.requirements import DISTRIBUTIONS, Imports, read_imports
-from bot.extract.types import Missing, Repair
-from bot.extract.vocabulary import join_words
+from bot.extract.types import ASSUME_VALUE, Missing, Repair
+from bot.extract.vocabulary import join_words, vocabulary_of
 from runners.core.requirements import check_requirements
 from runners.core.toolchain.reports import ReportAge
 
@@ -28,6 +28,31 @@ def add_imports(code: str, names: ModuleNames, toolchain: str, age: ReportAge) -
     rows = code.split("\n")
     completed = "\n".join([*rows[:at], *lines, *rows[at:]])
     return completed, tuple(Repair(kind="add-import", detail=line) for line in lines)
+
+
+def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> tuple[str, tuple[Repair, ...]]:
+    """Assign their usual values to names of a target or device that an excerpt leaves out, above their first use.
+
+    A value that needs a module which the code does not use is left out.
+    """
+    tree = parse_python(code)
+    choose = vocabulary_of(toolchain).python.choose_default
+    defaults = {name: value for name in names.free if (value := choose(name, f"{prose}\n{code}")) is not None}
+    if tree is None or not defaults:
+        return code, ()
+    rows, repairs = code.split("\n"), []
+    known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name, value in defaults.items():
+        users = (node for node in tree.body if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)))
+        user = next(users, None)
+        needed = {node.id for node in ast.walk(ast.parse(value)) if isinstance(node, ast.Name)}
+        if user is None or not needed <= known:
+            continue
+        line = f"{name} = {value}"
+        first = min([user.lineno, *(one.lineno for one in getattr(user, "decorator_list", ()))])
+        rows[first - 1] = f"{line}\n{rows[first - 1]}"  # a row keeps its place until all are written
+        repairs.append(Repair(kind=ASSUME_VALUE, detail=line))
+    return "\n".join(rows), tuple(repairs)
 
 
 def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[Repair, ...]]:

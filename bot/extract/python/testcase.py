@@ -36,6 +36,7 @@ def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, st
         claim_words=_collect_claim_words(parsed),
         allowed=allowed,
         age=ReportAge(versions=versions, day=parsed.issue.created),
+        prose=f"{parsed.issue.title}\n{parsed.prose}",
     )
     program, controls = assemble_program(parsed.pieces, context)
     match program:

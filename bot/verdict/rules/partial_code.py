@@ -5,8 +5,11 @@ from __future__ import annotations
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
+from bot.verdict.rules.phrases import quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 
+MAX_DEVICE = 60
+"""Characters of an assumed device that a sentence gives."""
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
 _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
@@ -22,6 +25,9 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.generates_inputs and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
         return withhold(verdict, why, "to decide: the inputs of the call")
+    if evidence.assumed_device and verdict.kind is VerdictKind.NOT_REPRODUCED:
+        why = f"the report names no device, and each run assumed {quote_span(evidence.assumed_device, MAX_DEVICE)}"
+        return withhold(verdict, why, "to decide: the command or the target that fails")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return withhold(verdict, why, "to decide: the code that compiles or calls these functions")

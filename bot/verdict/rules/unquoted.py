@@ -30,7 +30,9 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     claim = plan.claim
     if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
         return None
-    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    failing = [seen for seen in others if not is_rejected(seen, vocabulary)]
     clean = find_clean_newest(evidence)
     if claim.kind is ClaimKind.ERROR and clean is None:
         return _judge_same_error(evidence, plan.reported, failing)

@@ -45,6 +45,10 @@ def name_no_devices(text: DeviceText) -> NamedDevices:
     return NamedDevices()
 
 
+def choose_no_default(name: str, text: str) -> str | None:
+    return None
+
+
 def choose_no_import(name: str, code: str, age: ReportAge) -> str | None:
     return None
 
@@ -96,6 +100,9 @@ class PythonNames:
     """Names whose attributes mark a line without a fence as code."""
     imports: Mapping[str, str] = field(default_factory=dict)
     """Name → the import that binds the name by convention. Imports are added in this order."""
+    choose_default: Callable[[str, str], str | None] = choose_no_default
+    """Name of a target or device that an excerpt leaves out, and title with prose → the usual value as an expression;
+    None if the name has none, or if the text may mean another."""
     choose_import: Callable[[str, str, ReportAge], str | None] = choose_no_import
     """Name, code and age of a report → the import that the code asks for; None if `imports` decides."""
     distributions: Mapping[str, str] = field(default_factory=dict)

@@ -986,6 +986,21 @@ def test_clean_runs_with_generated_inputs_decide_nothing_alone(
     assert judge(replace(evidence(outcomes), generates_inputs=True)).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((M, M, P, P), VerdictKind.FIXED),
+    ],
+)
+def test_clean_runs_for_an_assumed_device_decide_nothing_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """Without a command and a device in the report, the failure may belong to another device."""
+    assert judge(replace(evidence(outcomes), assumed_device="llvm-cpu")).kind is kind
+
+
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))

@@ -154,3 +154,28 @@ def test_a_driver_on_the_processor_answers_for_the_compiler_alone(claim: Claim, 
     verdict = judge(Evidence(plan=plan, observations=seen, findings=()))
     assert verdict.kind is kind
     assert kind is not VerdictKind.UNTESTABLE or "lavapipe" in verdict.headline
+
+
+def test_a_text_that_the_reported_build_refuses_did_not_fail_there_as_reported() -> None:
+    """Ported, it runs cleanly: the refusal says nothing about the failure that the report does not quote."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
+    claim = Claim(kind=ClaimKind.CRASH)
+    plan = msgspec.structs.replace(REPORTED, testcase=testcase, claim=claim, device="llvm-cpu")
+    refusal = Signature(type="ValueError", message="For input_type= argument, expected one of: NONE, AUTO")
+    refused = [
+        observe(one, Outcome.OTHER_FAILURE, signature=refusal, toolchain="iree", device="llvm-cpu") for one in ORDER
+    ]
+    ported = [
+        observe(
+            one,
+            Outcome.PASS,
+            variant=Variant.PORTED,
+            notation_only=True,
+            changes=("a → b",),
+            toolchain="iree",
+            device="llvm-cpu",
+        )
+        for one in ("1.2", ORDER[-1])
+    ]
+    verdict = judge(Evidence(plan=plan, observations=(*refused, *ported), findings=()))
+    assert verdict.kind is not VerdictKind.FIXED, verdict.headline

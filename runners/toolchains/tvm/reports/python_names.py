@@ -25,6 +25,19 @@ def _is_modern(age: ReportAge) -> bool:
     return max(minors) >= 24 if minors else age.day >= _RELEASED_0_24
 
 
+_DEFAULTS = {"target": '"llvm"', "dev": "tvm.cpu()", "ctx": "tvm.cpu()"}
+_ACCELERATOR = re.compile(
+    r"\b(?:[ct]?gpus?|cuda|nvidia|nvptx|rocm|hip|amd|opencl|vulkan|metal|webgpu|hexagon|adreno|mali|fpga|vta|npu|micro"
+    r"|android|ios|sm_?\d{2}|gfx\d{3,4}\w?|[AHVB]\d00|RTX)\b|\barm\b|\baarch64\b|\brisc",
+    re.I,
+)
+"""Words of a report that may be about another target than the host's processor."""
+
+
+def _choose_default(name: str, text: str) -> str | None:
+    return None if _ACCELERATOR.search(text) else _DEFAULTS.get(name)
+
+
 PYTHON = PythonNames(
     packages=frozenset({"tvm"}),
     drivers={"tvmc": "tvm.driver.tvmc"},
@@ -52,6 +65,7 @@ PYTHON = PythonNames(
         "R": "from tvm.script import relax as R",
         "T": "from tvm.script import tir as T",
     },
+    choose_default=_choose_default,
     choose_import=_choose_import,
     distributions={"tvm_ffi": "apache-tvm-ffi"},
     # Tried on 0.25 to 0.27.

@@ -229,7 +229,10 @@ def test_a_file_behind_a_link_is_not_the_block_beside_it(words: str, missing: bo
 def test_mlir_alone_is_compiled_only_if_the_issue_is_about_compiling() -> None:
     """A repair adds the most ordinary compile, but not to a report that names no failure."""
     found = extract_repro(f"This segfaults in the compiler:\n\n{MLIR}", "IREE segmentation fault")
-    assert list_repairs(found) == ["add-compile-step"]
+    assert list_repairs(found) == ["add-compile-step", "assume-device"]
+    assert found.assumed_device == "llvm-cpu"
+    named = extract_repro(f"This segfaults in the compiler:\n\n{MLIR}", "segmentation fault for llvm-cpu")
+    assert not named.assumed_device
     assert "command" in extract_no_repro(f"I like this:\n\n{MLIR}", "IREE is nice").reason
 
 

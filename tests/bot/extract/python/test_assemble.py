@@ -451,3 +451,42 @@ def test_an_import_that_nothing_uses_and_no_testcase_may_install_is_left_out() -
 def test_an_import_that_the_report_is_about_stays() -> None:
     """The import itself may be what fails."""
     assert "pyplot" in extract_code(PLOTTED, "[Bug] tvm crashes when matplotlib is imported")
+
+
+EXCERPT = """
+```python
+import tvm
+from tvm import te
+
+A = te.placeholder((4,), name="A")
+B = te.compute((4,), lambda i: A[i] * 2, name="B")
+lib = tvm.compile(te.create_prim_func([A, B]), target=target)
+data = tvm.runtime.tensor(numbers, dev)
+```
+
+It ends with `InternalError: cannot find the buffer`. {}
+"""
+
+
+def test_the_usual_target_is_assumed_where_only_its_name_is_missing() -> None:
+    """Each assumption is listed, stands above the first use, and marks the device as assumed."""
+    found = extract_repro(EXCERPT.format("").replace("numbers", "[1.0, 2.0, 3.0, 4.0]"))
+    rows = found.testcase.files["repro.py"].split("\n")
+    assert rows[rows.index('target = "llvm"') + 1].startswith("lib = ")
+    assert rows[rows.index("dev = tvm.cpu()") + 1].startswith("data = ")
+    assert not found.missing
+    assert set(found.assumed) == {'target = "llvm"', "dev = tvm.cpu()"}
+    assert found.assumed_device in found.assumed
+
+
+def test_no_target_is_assumed_beside_words_of_another_device() -> None:
+    """The report may mean a device that it names elsewhere."""
+    for words in ("It happens on an A100.", "[GPU only]", "I use CUDA 12."):
+        found = extract_repro(EXCERPT.format(words).replace("numbers", "[1.0]"))
+        assert set(list_missing(found)) == {("name", "target"), ("name", "dev")}, words
+        assert not found.assumed_device
+
+
+def test_other_names_are_missing_as_before() -> None:
+    """Data of the reporter has no usual value."""
+    assert list_missing(extract_repro(EXCERPT.format(""))) == [("name", "numbers")]
