@@ -46,7 +46,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.UNKNOWN and actual and source.code:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
-        kind = ClaimKind.WRONG_RESULT  # a run that hangs has no output to compare; the words mean something else
+        # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
+        kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted

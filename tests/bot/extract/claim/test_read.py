@@ -43,6 +43,8 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("IREE: numeric failure of a convolution", "The `%out` is off.", ClaimKind.WRONG_RESULT),
         ("tvm: type mismatch: expected a tuple", "```\nTraceback (most recent call last):\n```", ClaimKind.ERROR),
         ("tvm: not simplified", "```\nsrc/op/x.cc:3: Check failed: Equal(a, b) \n```", ClaimKind.ERROR),
+        ("tvm: the sum loops forever", "It prints `step 1`, then nothing. Expected `[1 2]`.", ClaimKind.HANG),
+        ("tvm: the sum", "It is stuck at the old values: prints `[1 2]`, expected `[1 3]`.", ClaimKind.WRONG_RESULT),
         ("IREE", "```\n==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n```", ClaimKind.CRASH),
         ("IREE", "```\nx.mlir:1:2: error: 'a.b' op bad\n```", ClaimKind.ERROR),
         ("IREE", "```\nStack dump:\n0.\tProgram arguments: iree-compile a.mlir\n```", ClaimKind.CRASH),
