@@ -38,6 +38,7 @@ from runners.probe.guest_records import StepRecord, build_record, read_records
 from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import ALL_FAILURES, find_toolchain
 from runners.toolchains.iree.diagnosis.dispatch_traces import read_trace
+from runners.toolchains.iree.diagnosis.embedded import list_embedded
 from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
@@ -163,6 +164,11 @@ READERS: Mapping[str, Reader] = {
     "rules of operations": lambda text: find_broken_rule(make_module(text)),
     "undefined operands": lambda text: find_fault(make_module(text)),
     "unwritten tensors": lambda text: find_unwritten(make_module(text)),
+    "modules in strings": lambda text: list_embedded(
+        Testcase(
+            kind=TestcaseKind.PYTHON, toolchain="iree", files={"repro.py": text}, steps=(("python", "repro.py"),)
+        )
+    ),
     "live argument": lambda text: find_live_argument(make_program(text)),
     "port of MLIR": lambda text: port_testcase(make_module(text), "3.8.0", IREE),
     "port of Python": lambda text: port_testcase(make_program(text), "0.27.0", TVM),

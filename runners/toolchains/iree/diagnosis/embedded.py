@@ -10,6 +10,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import msgspec
 
@@ -125,8 +126,11 @@ def list_embedded(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
     tree = _parse(code)
     if tree is None:
         return ()
+    modules = list(islice(_list_modules(tree), MAX_MODULES + 1))
+    if len(modules) > MAX_MODULES:
+        return ()
     flags = _read_flags(tree)
-    found = [
+    return tuple(
         EmbeddedModule(
             program=testcase,
             source=sources[0],
@@ -137,10 +141,9 @@ def list_embedded(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
             flags=flags,
             called=_find_called(tree, text),
         )
-        for node, text in _list_modules(tree)
+        for node, text in modules
         for begin, end in [_find_span(code, node)]
-    ]
-    return tuple(found) if len(found) <= MAX_MODULES else ()
+    )
 
 
 def _parse(code: str) -> ast.Module | None:
