@@ -98,7 +98,8 @@ def make_plan(
         of_its_day, why = catalogue.find_dated(toolchain, repro.day)
         notes = (*notes, f"by the day of the report: {why}")
     nearest = reported or of_its_day
-    order = _sort_by_age(chosen, () if options.versions else _list_extra_builds(nearest, catalogue))
+    extra = [] if options.versions else [nearest, None if reported else _find_fork_before(repro, catalogue)]
+    order = _sort_by_age(chosen, [build for one in extra for build in _list_extra_builds(one, catalogue)])
     fits = len(order) <= MAX_RUN_ALL
     known = [version for version in order if version in answered]
     before = known[-1] if known and known[-1] != order[-1] else None
@@ -173,6 +174,12 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
         return None, tuple(notes[:1])
     release, why = catalogue.find_dated(toolchain, repro.day)
     return release, (f"the report names no version: {why}",)
+
+
+def _find_fork_before(repro: Repro, catalogue: Catalogue) -> Release | None:
+    """Return the fork before the first named version that is older than every release."""
+    found = (catalogue.find_fork_before(repro.testcase.toolchain, text) for text in repro.claim.versions)
+    return next((fork for fork in found if fork is not None), None)
 
 
 def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[str, ...]:

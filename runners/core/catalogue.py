@@ -169,6 +169,23 @@ class Catalogue:
         """Return the build that stands for the sources of a day."""
         return _match_report_day(self.get_listing(toolchain), "", day)
 
+    def find_fork_before(self, toolchain: str, text: str) -> Release | None:
+        """Return the youngest fork that is older than a version before the first release; None for other texts.
+
+        Together with the first release, this fork encloses the sources of that version.
+        """
+        listing = self.get_listing(toolchain)
+        found = _VERSION.search(text.strip().lower())
+        version = parse_version(found["version"]) if found else None
+        own = next(r for r in listing.releases if r.source != "bundle")
+        if version is None or version >= own.order:
+            return None
+        return max(
+            (r for r in listing.releases if r.source == "bundle" and r.order <= version),
+            key=lambda release: release.order,
+            default=None,
+        )
+
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
         """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
 

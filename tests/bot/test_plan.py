@@ -67,6 +67,17 @@ def test_a_report_about_a_fork_is_run_on_the_later_forks_too() -> None:
     assert chosen == ("0.2.dev0", "1.4")
 
 
+def test_a_version_between_two_forks_is_enclosed_by_builds() -> None:
+    """The fork before the named version runs, and the later ones. It stands for no version."""
+    forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.1.dev0", "0.4.dev0", "0.6"))
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
+    for named, ran in (("0.2.5", forks), ("0.5.dev0", forks[1:]), ("0.7", forks[2:]), ("0.0.9", ())):
+        made = make_plan(repro(named), catalogue, RunOptions()).plan
+        assert made.order == (*(fork.version for fork in ran), *VERSIONS[1:]), named
+        assert made.reported is None
+
+
 def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
     """It keeps its position in the order."""
     assert "1.0rc0" not in plan("1.4").order

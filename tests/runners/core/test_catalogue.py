@@ -208,6 +208,20 @@ def test_a_fork_of_a_releases_own_name_is_not_that_release(catalogue: Catalogue)
         assert "is that build" not in match.reason
 
 
+def test_the_fork_before_a_version_older_than_the_releases_is_found(catalogue: Catalogue) -> None:
+    """Texts that name a release, a day or a commit have none."""
+    expected = {
+        "0.24.dev0": "0.22.0",
+        "v0.20": "0.17.dev0",
+        "0.12": None,
+        "0.25.0": None,
+        "main": None,
+        "262c6d2": None,
+    }
+    found = {text: catalogue.find_fork_before("tvm", text) for text in expected}
+    assert {text: fork.version if fork else None for text, fork in found.items()} == expected
+
+
 def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
     """They are no releases, and no part of ``all`` or of a range around them."""
     assert all(release.source == "index" for release in catalogue.select("tvm", "all"))
