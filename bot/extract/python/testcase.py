@@ -130,13 +130,25 @@ def _only_imports(program: Program) -> bool:
 
 
 def _is_about_import(parsed: ParsedIssue) -> bool:
-    """True if the text says that an import fails: it names the import, or quotes its error."""
-    said = f"{parsed.issue.title}\n{parsed.prose}"
+    """True if the text says that an import of Python fails: a sentence names the import, or the error quotes it.
+
+    A model may be imported too, by a call.
+    """
+    packages = "|".join(map(re.escape, sorted(parsed.vocabulary.python.packages)))
     quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
-    return bool(_IMPORT.search(said) or _IMPORT.search(quoted))
+    if _IMPORT_FAILS.search(quoted) or _IMPORT_ROW.search(quoted):
+        return True
+    said = _IMPORT_ROW.sub("", f"{parsed.issue.title}\n{parsed.prose}")
+    named = rf"\b(?:import|load)(?:s|ing)?\s+(?:of\s+|the\s+)*[`'\"]?(?:{packages})\b" if packages else r"(?!)"
+    return bool(_IMPORT_FAILS.search(said) or re.search(named, said, re.I))
 
 
-_IMPORT = re.compile(r"\b(?:import(?:s|ed|ing)?|load(?:s|ed|ing)?)\b|ImportError|ModuleNotFound", re.I)
+_IMPORT_FAILS = re.compile(
+    r"ImportError|ModuleNotFound|\bimport (?:error|fail\w*|crash\w*|time)\b"
+    r"|\b(?:on|at|during|while|upon|cannot|can(?:no|['’])t|fail(?:s|ed)? to|unable to|when) import(?:ing)?\b",
+    re.I,
+)
+_IMPORT_ROW = re.compile(r"^[ \t>]*(?:from [\w.]+ import \w|import \w)[^\n]*$", re.M)
 
 
 def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:

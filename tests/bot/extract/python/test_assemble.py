@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.issue import Comment
 from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
 
@@ -273,13 +275,22 @@ def test_definitions_that_nothing_uses_need_their_driver() -> None:
     assert list_missing(extract_repro(refused, "tvm: parser error")) == []
 
 
-def test_imports_alone_are_a_testcase_only_for_a_failing_import() -> None:
-    """A clean run of the imports shows nothing about the code behind them."""
-    code = "```python\nimport tvm\nfrom tvm import relax\n```\n"
-    assert list_missing(extract_repro(f"Compiling aborts.\n\n{code}", "[Bug] tvm aborts while compiling")) == [
-        ("code", "the code that follows the imports")
-    ]
-    assert not extract_repro(f"It aborts.\n\n{code}", "[Bug] import of tvm aborts").missing
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        ("The import of tvm aborts.", True),
+        ("Compiling aborts.", False),
+        ("Importing tvm kills Python with a segmentation fault.", True),
+        ("`import tvm` dies with `OSError: libz.so: cannot open shared object file`.", True),
+        ("It fails at import with a segmentation fault.", True),
+        ("The ONNX model should be imported. `from_onnx` raises `NotImplementedError: no 5D`.", False),
+        ("Loading the model crashes with a segmentation fault.", False),
+    ],
+)
+def test_imports_alone_are_a_testcase_only_if_an_import_fails(words: str, whole: bool) -> None:
+    """Else the text broke off behind them, and a clean run would say nothing."""
+    found = extract_repro(f"{words}\n\n```python\nimport tvm\nfrom tvm.relax.frontend.onnx import from_onnx\n```\n")
+    assert (not found.missing) is whole
 
 
 def test_a_docstring_with_prompts_is_not_a_session() -> None:
