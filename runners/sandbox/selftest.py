@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from runners.core.errors import InfraError
-from runners.core.protocol import Exited, Limits
+from runners.core.protocol import Exited, Limits, Signalled
 from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import defer_interrupts
 
@@ -29,17 +29,25 @@ def find_problem(engine: Engine) -> str | None:
 
 
 def _find_problem(engine: Engine, spec: SandboxSpec) -> str | None:
+    """Return the problem that two attempts have. A kill, as on an exhausted machine, says nothing on the engine."""
+    problem, may_pass = _try_once(engine, spec)
+    return _try_once(engine, spec)[0] if may_pass else problem
+
+
+def _try_once(engine: Engine, spec: SandboxSpec) -> tuple[str | None, bool]:
+    """Return the problem, and whether another attempt may have none."""
     try:
         report = _run_uninterrupted(engine, spec)
     except (InfraError, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise  # this process is short of memory: no engine is at fault
-        return f"its self-test could not start: {error}"
+        return f"its self-test could not start: {error}", True
     if report.ended != Exited(code=0):
         words = report.stderr.decode("utf-8", "replace").strip()[-300:]
-        return f"its self-test ended with {report.ended}: {words or 'no message'}"
+        killed = isinstance(report.ended, Signalled)
+        return f"its self-test ended with {report.ended}: {words or 'no message'}", killed
     breaches = list_breaches(report.stdout.decode("utf-8", "replace"))
-    return f"its self-test found that it does not hold: {', '.join(breaches)}" if breaches else None
+    return f"its self-test found that it does not hold: {', '.join(breaches)}" if breaches else None, False
 
 
 def _run_uninterrupted(engine: Engine, spec: SandboxSpec) -> EngineReport:

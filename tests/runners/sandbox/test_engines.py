@@ -11,6 +11,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,7 +20,7 @@ from runners.core.protocol import Exited, Limits, Signalled, TimedOut
 from runners.probe.layout import Layout
 from runners.sandbox import bubblewrap, bubblewrap_command, owner, select, selftest
 from runners.sandbox.containers import command_line, engine as containers, podman_store, skeleton
-from runners.sandbox.contract import Mount, SandboxSpec
+from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, seccomp
 from runners.sandbox.unprotected import Unprotected
 from tests.runners.sandbox.conftest import name_of, run_source
@@ -106,6 +107,35 @@ def test_self_test_finds_each_breach(old: str, new: str, breach: str) -> None:
     assert selftest.list_breaches(STATUS) == []
     assert selftest.list_breaches(STATUS.replace(old, new)) == [breach]
     assert selftest.list_breaches("") != []
+
+
+class _Told:
+    """An engine whose runs end as told, in turn."""
+
+    def __init__(self, *ends: EngineReport | InfraError) -> None:
+        self.left = list(ends)
+
+    def run(self, spec: SandboxSpec) -> EngineReport:
+        end = self.left.pop(0)
+        if isinstance(end, InfraError):
+            raise end
+        return end
+
+
+HOLDS = EngineReport(ended=Exited(code=0), stdout=STATUS.encode(), seconds=0.1)
+KILLED = EngineReport(ended=Signalled(code=9), stdout=b"", seconds=0.1)
+REFUSED = EngineReport(ended=Exited(code=1), stdout=b"", seconds=0.1, stderr=b"no user namespaces")
+
+
+def test_one_kill_of_the_self_test_refuses_no_engine() -> None:
+    """An exhausted machine kills it. A second end of that kind, and a refusal, count."""
+    lost = InfraError("bwrap failed (-9): it printed no message")
+    for first in (KILLED, lost):
+        assert selftest.find_problem(cast("Engine", _Told(first, HOLDS))) is None
+        assert selftest.find_problem(cast("Engine", _Told(first, lost))) is not None
+    once = _Told(REFUSED, HOLDS)
+    assert "no user namespaces" in (selftest.find_problem(cast("Engine", once)) or "")
+    assert once.left == [HOLDS]
 
 
 # ------------------------------------------------------------------------------------------- none
