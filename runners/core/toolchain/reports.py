@@ -38,7 +38,7 @@ class NamedDevices:
 
     named: tuple[str, ...] = ()
     chosen: str = ""
-    """In the toolchain's words; empty if the text names no device."""
+    """In the toolchain's words. The usual device if the text names none; ``named`` tells the two apart."""
 
 
 def name_no_devices(text: DeviceText) -> NamedDevices:

@@ -148,13 +148,19 @@ _FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 
 
-def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
+def _list_given(
+    pattern: re.Pattern[str], bare: str, testcase: Testcase
+) -> Iterator[tuple[re.Match[str], str, re.Match[str]]]:
+    """Yield operations whose operand ``by`` is an input with its values: the operation, the flag, and its parts."""
     given = find_inputs(bare, testcase)
-    for found in islice(_DIVISION.finditer(bare), MAX_OPERATIONS):
+    for found in islice(pattern.finditer(bare), MAX_OPERATIONS):
         word = given.get(resolve_value(bare, found.start(), found["by"]))
-        literal = _INPUT.match(word) if word is not None else None
-        if word is None or literal is None:
-            continue
+        if word is not None and (literal := _INPUT.match(word)) is not None:
+            yield found, word, literal
+
+
+def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
+    for found, word, literal in _list_given(_DIVISION, bare, testcase):
         ones = re.sub(r"(?<![\d.])[-+]?0+(?![\d.])", "1", literal["values"])
         if ones == literal["values"]:
             continue
@@ -177,12 +183,7 @@ _SHIFT = re.compile(
 
 
 def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
-    given = find_inputs(bare, testcase)
-    for found in islice(_SHIFT.finditer(bare), MAX_OPERATIONS):
-        word = given.get(resolve_value(bare, found.start(), found["by"]))
-        literal = _INPUT.match(word) if word is not None else None
-        if word is None or literal is None:
-            continue
+    for found, word, literal in _list_given(_SHIFT, bare, testcase):
         near = replace_numbers(literal["values"], partial(_drop_far, int(found["bits"])))
         if near == literal["values"]:
             continue
