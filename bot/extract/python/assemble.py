@@ -93,15 +93,14 @@ def _make_program(members: Sequence[Unit], units: Sequence[Unit], context: Assem
     code, imported = add_imports(code, names, toolchain, context.age)
     code, called = call_main(code)
     code, assumed = bind_defaults(code, names, toolchain, context.prose)
-    bound = {repair.detail.partition(" = ")[0] for repair in assumed}
-    undefined = [n for n in names.free if n not in bound and not find_known_import(n, toolchain, code)]
+    undefined = [n for n in names.free if n not in assumed and not find_known_import(n, toolchain, code)]
     missing, requirements, files = find_needs(code, undefined, toolchain, units, context.allowed)
     marks = [r.detail.removeprefix("left out ") for r in repairs if r.kind == "elision"]
     missing = (*missing, *(Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks))
     return Program(
         code=code,
         units=tuple(members),
-        repairs=(*repairs, *dropped, *imported, *called, *assumed),
+        repairs=(*repairs, *dropped, *imported, *called, *assumed.values()),
         missing=missing,
         requirements=requirements,
         score=_score_program(members, code, missing, context),

@@ -30,17 +30,18 @@ def add_imports(code: str, names: ModuleNames, toolchain: str, age: ReportAge) -
     return completed, tuple(Repair(kind="add-import", detail=line) for line in lines)
 
 
-def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> tuple[str, tuple[Repair, ...]]:
+def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> tuple[str, Mapping[str, Repair]]:
     """Assign their usual values to names of a target or device that an excerpt leaves out, above their first use.
 
+    Return the code, and a repair for each of the names that it now binds.
     A value that needs a module which the code does not use is left out.
     """
     tree = parse_python(code)
     choose = vocabulary_of(toolchain).python.choose_default
     defaults = {name: value for name in names.free if (value := choose(name, f"{prose}\n{code}")) is not None}
     if tree is None or not defaults:
-        return code, ()
-    rows, repairs = code.split("\n"), []
+        return code, {}
+    rows, repairs = code.split("\n"), {}
     known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for name, value in defaults.items():
         users = (node for node in tree.body if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)))
@@ -51,8 +52,8 @@ def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> 
         line = f"{name} = {value}"
         first = min([user.lineno, *(one.lineno for one in getattr(user, "decorator_list", ()))])
         rows[first - 1] = f"{line}\n{rows[first - 1]}"  # a row keeps its place until all are written
-        repairs.append(Repair(kind=ASSUME_VALUE, detail=line))
-    return "\n".join(rows), tuple(repairs)
+        repairs[name] = Repair(kind=ASSUME_VALUE, detail=line)
+    return "\n".join(rows), repairs
 
 
 def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[Repair, ...]]:
