@@ -28,9 +28,9 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.INCOMPLETE,
             (Ground.NOTHING_TO_RUN,),
-            f"The description ends inside its code block, so the rest of the testcase may be missing. What is there"
+            "The description ends inside its code block, so the rest of the testcase may be missing. What is there"
             f" runs to its end on {name_all(evidence, list_versions(evidence.plan, _list_clean(evidence)))}.",
-            ("missing: the rest of the program, or the closing fence if this is all of it",),
+            ("to decide: the rest of the program, or the closing fence if this is all of it",),
             verdict.evidence,
         )
     if evidence.generates_inputs and verdict.kind is VerdictKind.NOT_REPRODUCED:
