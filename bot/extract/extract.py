@@ -21,6 +21,7 @@ from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, m
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
+from bot.extract.python.text_program import extract_text_program
 from bot.extract.types import CALL, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
@@ -119,7 +120,8 @@ def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Ext
     if (tools := parsed.vocabulary.tools) is not None:
         return _choose_testcase(parsed, parsed.toolchain, tools, allowed)
     python = extract_python(parsed, parsed.toolchain, allowed)
-    return python or extract_module_call(parsed, parsed.toolchain) or _explain_no_testcase(parsed)
+    calls = python or extract_module_call(parsed, parsed.toolchain)
+    return calls or extract_text_program(parsed, parsed.toolchain) or _explain_no_testcase(parsed)
 
 
 def _choose_testcase(
