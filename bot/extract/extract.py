@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
-from bot.extract.blocks.cut import Cut, find_cut
+from bot.extract.blocks.cut import Cut, find_cut, find_open_end
 from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.defences import list_defences
@@ -21,7 +21,8 @@ from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, m
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
-from bot.extract.types import CALL, REST, Extraction, Missing, NoRepro, Repro
+from bot.extract.python.text_program import extract_text_program
+from bot.extract.types import CALL, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -81,13 +82,22 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     """Report the rest of the description as missing if the testcase needs the part that breaks off."""
     cut = find_cut(parsed.document, parsed.pieces)
     if cut is None or not _needs_rest(found, cut):
-        return found
+        return _note_open_end(parsed, found)
     rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
     missing = (*(one for one in found.missing if one.kind not in ("code", CALL) and one.name != cut.word), rest)
     if isinstance(found, NoRepro):
         reason = f"The description breaks off inside a {cut.inside}, in line {cut.line}."
         return replace(found, reason=reason, missing=missing)
     return replace(found, missing=missing)
+
+
+def _note_open_end(parsed: ParsedIssue, found: Extraction) -> Extraction:
+    """Note that the description ends inside the code block of the testcase, if it does."""
+    piece = find_open_end(parsed.document, parsed.pieces) if isinstance(found, Repro) else None
+    if piece is None or not isinstance(found, Repro) or all(span.block != piece.block for span in found.spans):
+        return found
+    note = Repair(kind=OPEN_END, detail=f"the description ends inside the code block of line {piece.lines[0]}")
+    return replace(found, repairs=(*found.repairs, note))
 
 
 def _needs_rest(found: Extraction, cut: Cut) -> bool:
@@ -110,7 +120,8 @@ def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Ext
     if (tools := parsed.vocabulary.tools) is not None:
         return _choose_testcase(parsed, parsed.toolchain, tools, allowed)
     python = extract_python(parsed, parsed.toolchain, allowed)
-    return python or extract_module_call(parsed, parsed.toolchain) or _explain_no_testcase(parsed)
+    calls = python or extract_module_call(parsed, parsed.toolchain)
+    return calls or extract_text_program(parsed, parsed.toolchain) or _explain_no_testcase(parsed)
 
 
 def _choose_testcase(

@@ -70,6 +70,11 @@ DEFINITIONS_ONLY = "definitions-only"
 """The kind of the note that a program only defines names. A clean run of it does not show that their use is clean."""
 
 
+OPEN_END = "open-end"
+"""The kind of the note that the description ends inside the code block of the program. The rest of the program may be
+missing: a clean run then is no evidence."""
+
+
 GENERATE_INPUT = "generate-input"
 """The kind of the repair that passes generated inputs to a function, because the report gives only their types."""
 
@@ -160,6 +165,11 @@ class Repro:
     def generates_inputs(self) -> bool:
         """True if the inputs of the program are generated."""
         return any(repair.kind == GENERATE_INPUT for repair in self.repairs)
+
+    @property
+    def has_open_end(self) -> bool:
+        """True if the description ends inside the code block of the program."""
+        return any(repair.kind == OPEN_END for repair in self.repairs)
 
     @property
     def only_defines(self) -> bool:

@@ -17,6 +17,7 @@ from bot.verdict.rules.caveats import (
     name_forks,
     weigh_call_check,
     weigh_control,
+    weigh_missing_quote,
     weigh_references,
     weigh_undefined_input,
 )
@@ -103,6 +104,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_references,
         weigh_undefined_input,
         weigh_call_check,
+        weigh_missing_quote,
         distrust_clean_runs,
         distrust_other_values,
     ):

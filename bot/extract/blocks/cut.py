@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bot.extract.blocks.kinds import IMPORT_ROW
 from bot.extract.blocks.markdown import Document, Prose, Shape, find_unclosed_span
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import is_command, parse_commands
@@ -47,7 +48,29 @@ def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
             return Cut(line=last, inside="program", why="its last line is a part of a word", piece=piece, word=word)
         joined = _join_python(document, pieces, at_end[-1])
         return _find_cut_in_code(joined, last) or _find_open_region(document, joined, last)
+    if _ends_with_imports(document.source[:last]):
+        return Cut(line=last, inside="program", why="it ends with its imports")
     return next((_find_cut_in_prose(p, last) for p in document.prose if not p.comment and p.lines[1] >= last), None)
+
+
+def _ends_with_imports(rows: Sequence[str]) -> bool:
+    """True if the text ends with imports of a program without a fence; the last of them may break off."""
+    return len(rows) > 1 and bool(_LAST_IMPORT.fullmatch(rows[-1])) and bool(IMPORT_ROW.match(rows[-2]))
+
+
+_LAST_IMPORT = re.compile(r" {0,8}(?:import|from) [A-Za-z_.][\w.]{0,200}(?: (?:import|as)\b[^\n]{0,300})?\s{0,8}")
+
+
+def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
+    """Return the Python at the end of the description that no closing fence follows; None without such a piece.
+
+    Every form of a bug report has text below its program, or closes the fence. Where the program itself is whole by
+    its grammar, the last statements may still be missing.
+    """
+    last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
+    own = [piece for piece in pieces if piece.block and not piece.comment and not piece.attachment]
+    fences = {block.index for block in document.blocks if block.shape is Shape.FENCE and block.lines[1] >= last}
+    return next((piece for piece in own if piece.block in fences and piece.kind in _PYTHON), None)
 
 
 _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})

@@ -44,6 +44,11 @@ _TRACE_TEXT = re.compile(
 )
 IMPORT = re.compile(r"^[ \t]*(?:import|from) [\w.]", re.M)
 ABSOLUTE_IMPORT = re.compile(r"^[ \t]*(?:import|from) \w", re.M)
+IMPORT_ROW = re.compile(
+    r"^ {0,3}(?:import [A-Za-z_][\w.]*(?: as \w+)?(?:, ?[A-Za-z_][\w.]*(?: as \w+)?)*"
+    r"|from [A-Za-z_.][\w.]* import [\w*(][^\n]{0,300})\s*(?:#.*)?$"
+)
+"""A whole import in one row, with at most three spaces of margin."""
 
 
 def is_native(text: str) -> bool:

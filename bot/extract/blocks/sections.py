@@ -122,9 +122,10 @@ _CUE_WORDS = (
     ),
     (
         Cue.OUTPUT,
-        r"\b(?:outputs?|prints?|printed|gives?|result(?:s|ed)? (?:is|in|are)|actual|traceback|stack ?trace"
-        r"|error (?:message|log)|log\b|backtrace|then comes|stops? with|fails? with|dies? with|errors? out"
-        r"|following error|error(?:s)? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with)\b[^.\n]{0,80}$",
+        r"\b(?:outputs?|prints?|printed|gives?|generates|produces|yields|result(?:s|ed)? (?:is|in|are)|actual"
+        r"|traceback|stack ?trace|error (?:message|log)|log\b|backtrace|then comes|(?:stop|fail|die)s? with"
+        r"|errors? out|following error|errors? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with)\b"
+        r"[^.\n]{0,80}$",
     ),
     (
         Cue.FAILS,

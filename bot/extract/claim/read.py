@@ -147,6 +147,8 @@ _WRONG = _any_of(
     r"returns? (?:only )?(?:0|zeros?|zeroes)\b",
     r"should (?:be|have been|print|return|give|still|remain|keep|preserve)\b",
     *(r"(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly", "accuracy", "precision", r"ignor(?:es|ed|ing)?\b"),
+    r"(?:cannot|can['’]?t|can not|could(?: not|n['’]t)|unable to|fail(?:s|ed)? to|does(?: not|n['’]t)|not able to)"
+    r" (?:be )?(?:\w+ ){0,2}(?:fuse|simplif|eliminat|fold|inline|vectori[sz]|optimi[sz]|unroll|merge|hoist|prove\b)",
     *(r"mutat", r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky"),
     r"overwrit",
 )

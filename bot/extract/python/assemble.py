@@ -113,7 +113,7 @@ def _score_program(members: Sequence[Unit], code: str, missing: Sequence[Missing
     words = collect_words(code)
     return (
         3.0 * bool(re.search(rf"\b{context.toolchain}\b", code))
-        + 2.0 * any(u.acts for u in members)
+        + 2.0 * any(u.acts or u.entries for u in members)
         + 1.0 * (main.section is IssueSection.STEPS)
         + 2.0 * (main.cue is Cue.REPRO)
         + 1.5 * (main.cue is Cue.FAILS)

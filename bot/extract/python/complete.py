@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.extract.python.grouping import Unit, is_action
+from bot.extract.python.grouping import Unit, list_entries
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import ModuleNames, find_files_read
 from bot.extract.python.parse import is_docstring, parse_python
@@ -99,23 +98,11 @@ def _find_header_end(code: str) -> int:
 def call_main(code: str) -> tuple[str, tuple[Repair, ...]]:
     """Call the entry functions of code that only defines functions. Return the code and a repair per call."""
     tree = parse_python(code)
-    if tree is None or any(is_action(n) for n in tree.body):
-        return code, ()
-    entries = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and _is_entry(n)]
+    entries = list_entries(tree) if tree is not None else ()
     if not entries:
         return code, ()
     calls = "".join(f"{name}()\n" for name in entries)
     return f"{code.rstrip()}\n\n{calls}", tuple(Repair(kind="call-main", detail=f"{name}()") for name in entries)
-
-
-_ENTRY = re.compile(r"(?:main|test\w*|run\w*|repro\w*|reproduce\w*)$")
-
-
-def _is_entry(node: ast.FunctionDef) -> bool:
-    arguments = node.args
-    required = len(arguments.args) + len(arguments.posonlyargs) - len(arguments.defaults)
-    needed = required or sum(d is None for d in arguments.kw_defaults)
-    return not needed and not node.decorator_list and bool(_ENTRY.match(node.name))
 
 
 def find_needs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ class Unit:
     names: ModuleNames
     acts: bool
     """True if a top-level statement is more than an import, a definition or a constant."""
+    entries: tuple[str, ...]
+    """Functions to call where no statement acts: ``main``, tests."""
     imports: frozenset[str]
     """Imported top-level packages."""
 
@@ -35,12 +38,13 @@ class Unit:
 def read_unit(piece: Piece) -> Unit:
     tree = parse_python(piece.text)
     if tree is None:
-        return Unit(piece=piece, tree=None, names=NO_NAMES, acts=False, imports=frozenset())
+        return Unit(piece=piece, tree=None, names=NO_NAMES, acts=False, entries=(), imports=frozenset())
     return Unit(
         piece=piece,
         tree=tree,
         names=read_names(piece.text),
         acts=any(is_action(node) for node in tree.body),
+        entries=list_entries(tree),
         imports=frozenset(module.partition(".")[0] for module, _ in list_imports(tree)),
     )
 
@@ -58,6 +62,23 @@ def is_action(node: ast.stmt) -> bool:
             return True
 
 
+def list_entries(tree: ast.Module) -> tuple[str, ...]:
+    """Return the functions to call in code that only defines functions."""
+    if any(is_action(node) for node in tree.body):
+        return ()
+    return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _is_entry(node))
+
+
+_ENTRY = re.compile(r"(?:main|test\w*|run\w*|repro\w*|reproduce\w*)$")
+
+
+def _is_entry(node: ast.FunctionDef) -> bool:
+    arguments = node.args
+    required = len(arguments.args) + len(arguments.posonlyargs) - len(arguments.defaults)
+    needed = required or sum(d is None for d in arguments.kw_defaults)
+    return not needed and not node.decorator_list and bool(_ENTRY.match(node.name))
+
+
 DECOY_CUES = {Cue.QUOTED, Cue.OUTPUT, Cue.EXPECTED}
 
 
@@ -69,7 +90,7 @@ def _is_decoy(unit: Unit) -> bool:
         return True
     if unit.piece.section is IssueSection.CONTEXT and not stands_alone:
         return True
-    return unit.piece.cue in DECOY_CUES and not (stands_alone and unit.acts)
+    return unit.piece.cue in DECOY_CUES and not (stands_alone and (unit.acts or unit.entries))
 
 
 def _is_excerpt(unit: Unit) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile, zip_longest
 
+from bot.extract.blocks.kinds import IMPORT_ROW
 from bot.extract.blocks.markdown import Document, Shape
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
@@ -17,10 +18,6 @@ from bot.extract.python.repair import make_dedent_repair
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
 from bot.extract.vocabulary import any_of, any_word, join_words
 
-_IMPORT_ROW = re.compile(
-    r"^ {0,3}(?:import [A-Za-z_][\w.]*(?: as \w+)?(?:, ?[A-Za-z_][\w.]*(?: as \w+)?)*"
-    r"|from [A-Za-z_.][\w.]* import [\w*(][^\n]{0,300})\s*(?:#.*)?$"
-)
 _CODE_ROW = re.compile(
     r"^ {0,3}(?:[A-Za-z_][\w.]*(?:, ?[A-Za-z_]\w*){0,8} ?= ?[\w(\[{'\"-]|@[A-Za-z]|with [\w.]+\(|def \w+\("
     r"|class \w+[(:]|[A-Za-z_][\w.]*\()"
@@ -56,7 +53,7 @@ def _read_range(document: Document, steps: frozenset[int], begin: int, end: int)
     row = begin
     while row < end:
         line = document.source[row]
-        if _IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
+        if IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
             piece, row = _read_python(document, row, end)
         elif _MLIR_ROW.match(line):
             piece, row = _read_mlir(document, row, end)
@@ -149,7 +146,7 @@ def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None
     rows = list(window[: kept[-1].row + kept[-1].rows]) if kept else []
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
         rows.pop()
-    imports = _IMPORT_ROW.match(window[0])
+    imports = IMPORT_ROW.match(window[0])
     if not acts or (not imports and (len(kept) < 2 or not _FIELD_NAME.search("\n".join(rows)))):
         return None, next_row
     piece = _make_piece(Kind.PYTHON, rows, begin)

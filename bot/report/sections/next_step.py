@@ -53,7 +53,9 @@ def _describe_next_step(report: Report) -> str:
             )
         case VerdictKind.INCONCLUSIVE:
             return _ask_for_decision(report) or _offer_another_try(report) or _ASK_FOR_FAILURE
-        case VerdictKind.INCOMPLETE | VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
+        case VerdictKind.INCOMPLETE:
+            return _ask_for_decision(report)  # after runs of what is there; the missing parts are asked for elsewhere
+        case VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
             return ""
         case other:
             assert_never(other)

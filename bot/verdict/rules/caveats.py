@@ -48,6 +48,18 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
+def weigh_missing_quote(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weaken a verdict on clean runs where only words such as "fails" or "cannot" say that an error is reported.
+
+    What fails without an error message may be a result that no run shows.
+    """
+    claim = evidence.plan.claim
+    words_only = claim.kind is ClaimKind.ERROR and claim.signature is None
+    if not words_only or verdict.kind is not VerdictKind.NOT_REPRODUCED:
+        return verdict
+    return add_grounds(verdict, Ground.KIND_ONLY)
+
+
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh the references for a wrong value: the testcase's own, NumPy, passes left out, releases.
 

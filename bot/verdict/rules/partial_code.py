@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
-from bot.verdict.rules.phrases import quote_span
-from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
+from bot.verdict.rules.phrases import list_versions, name_all, quote_span
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
+from runners.core.protocol import Answer, Observation
 
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
@@ -22,6 +24,15 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
         return withhold(verdict, why, "to decide: the whole program in one code block")
+    if evidence.has_open_end and _rests_on_a_clean_end(verdict, evidence):
+        return make_verdict(
+            VerdictKind.INCOMPLETE,
+            (Ground.NOTHING_TO_RUN,),
+            "The description ends inside its code block, so the rest of the testcase may be missing. What is there"
+            f" runs to its end on {name_all(evidence, list_versions(evidence.plan, _list_clean(evidence)))}.",
+            ("to decide: the rest of the program, or the closing fence if this is all of it",),
+            verdict.evidence,
+        )
     if evidence.generates_inputs and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
         return withhold(verdict, why, "to decide: the inputs of the call")
@@ -32,6 +43,18 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
     return verdict
+
+
+def _rests_on_a_clean_end(verdict: Verdict, evidence: Evidence) -> bool:
+    """True for a verdict on programs that only ran to their end: nothing failed in any run of the posted text."""
+    ran = evidence.list_originals()
+    ends = verdict.kind in (VerdictKind.NOT_REPRODUCED, VerdictKind.INCONCLUSIVE)
+    return ends and bool(_list_clean(evidence)) and not any(seen.answer is Answer.BAD for seen in ran)
+
+
+def _list_clean(evidence: Evidence) -> list[Observation]:
+    good = (Behaviour.CLEAN, Behaviour.UNJUDGED)
+    return [seen for seen in evidence.list_originals() if find_behaviour(seen) in good]
 
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -256,8 +256,12 @@ def _is_same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -
 
 
 def _count_common_frames(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:
-    """Count the report's top five frames that are in the run's stack; None if either has no frames."""
-    if not reported or not observed:
+    """Count the report's top five frames that are in the run's stack.
+
+    None without frames to compare: a quotation of the Python frames alone has nothing in common with a native stack.
+    """
+    kinds = [{"::" in name for name in frames} for frames in (reported, observed)]
+    if not kinds[0] & kinds[1]:
         return None
     seen = {_strip_frame(name) for name in observed}
     return sum(_strip_frame(name) in seen for name in reported[:5])

@@ -230,7 +230,7 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     if message.startswith("Traceback (most recent call last)"):
         message = ""
     if not message:
-        message = next((line.strip() for line in following if line.strip()), "")
+        message = next((line.strip() for line in following if line.strip() and not _STACK_ROW.match(line)), "")
     if name.endswith(vocabulary.diagnostic_errors):
         message = message.removeprefix("error: ")
     detail = _find_telling_line(name, lines[:at], following, vocabulary)
@@ -242,6 +242,8 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     )
 
 
+_STACK_ROW = re.compile(r"\s{0,8}(?:\[bt\] \(\d{1,4}\)|\d{1,4}: \S|#\d{1,4} |File \")")
+"""A row of a native stack inside a message. Of a quotation that breaks off there, the message is not known."""
 MAX_TRACEBACK = 200
 """Lines above an exception that are searched for its traceback."""
 

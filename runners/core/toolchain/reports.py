@@ -89,6 +89,18 @@ class VersionWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextProgram:
+    """A language of the compiler that reports show without a line of Python, and the calls that take its text."""
+
+    is_whole: Callable[[str], bool]
+    """True for a block of code that holds one whole program of the language and nothing else."""
+    read: str
+    """The program that reads ``{text}``; its last line is the call."""
+    compile: str
+    """The line behind it that compiles what was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PythonNames:
     """The names of a compiler's Python API that extraction needs."""
 
@@ -96,6 +108,8 @@ class PythonNames:
     """Top-level packages of the compiler."""
     drivers: Mapping[str, str] = field(default_factory=dict)
     """Console program → the module that the program runs."""
+    text_program: TextProgram | None = None
+    """The language of programs without Python; None if there is none."""
     namespaces: tuple[str, ...] = ()
     """Names whose attributes mark a line without a fence as code."""
     imports: Mapping[str, str] = field(default_factory=dict)

@@ -819,3 +819,10 @@ def test_a_limit_names_the_settings_that_raise_it() -> None:
     verdict = replace(report.verdict, kind=VerdictKind.UNTESTABLE, reasons=())
     text = render_next_step(replace(report, observations=stopped, verdict=verdict))
     assert "`limits.download`" in text
+
+
+def test_an_incomplete_program_that_ran_ends_with_what_would_settle_it() -> None:
+    """Missing parts are asked for elsewhere, so the answer without runs has no next step."""
+    report = reports.incomplete()
+    asking = replace(report, verdict=replace(report.verdict, reasons=("to decide: the rest of the program",)))
+    assert "the rest of the program" in render_next_step(asking)

@@ -1010,6 +1010,30 @@ def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     assert judge(replace(fixed, only_defines=True)) == judge(fixed)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCOMPLETE),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((M, M, P, P), VerdictKind.FIXED),
+        ((I, I, I, I), VerdictKind.UNTESTABLE),
+    ],
+)
+def test_a_program_that_may_lack_its_end_can_fail_but_is_never_clean(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """The description ends inside the code block: the statement that fails may be the missing one."""
+    assert judge(replace(evidence(outcomes), has_open_end=True)).kind is kind
+
+
+def test_clean_runs_weigh_less_where_only_words_tell_of_an_error() -> None:
+    quoted = evidence((P, P, P, P))
+    claim = msgspec.structs.replace(PLAN.claim, kind=ClaimKind.ERROR, signature=None)
+    told = replace(quoted, plan=msgspec.structs.replace(PLAN, claim=claim))
+    assert judge(told).kind is VerdictKind.NOT_REPRODUCED
+    assert judge(told).confidence < judge(quoted).confidence
+
+
 @pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (I, I, I, I)])
 def test_a_failure_of_a_part_of_the_program_is_a_failure(outcomes: tuple[Outcome, ...]) -> None:
     """The reported failure was seen, whatever else the program would have done."""

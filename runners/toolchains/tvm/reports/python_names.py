@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from runners.core.toolchain.reports import PythonNames, ReportAge
+from runners.core.toolchain.reports import PythonNames, ReportAge, TextProgram
 
 _RELEASED_0_24 = date(2026, 5, 2)
 """The release of 0.24, which renamed ``tvm.tir`` to ``tvm.tirx``."""
@@ -38,9 +38,24 @@ def _choose_default(name: str, text: str) -> str | None:
     return None if _ACCELERATOR.search(text) else _DEFAULTS.get(name)
 
 
+RELAY_HEADER = re.compile(r"\s{0,80}#\[version = \"[\d.]{1,20}\"\]\s{1,80}(?:def|type) ")
+
+
+def is_relay_program(text: str) -> bool:
+    """True for one whole module in Relay's text format. A module that leaves out its constants is not whole."""
+    balanced = text.count("{") == text.count("}") and text.rstrip().endswith("}")
+    plain = "meta[" not in text and '"""' not in text and "\\" not in text
+    return balanced and plain and "def @main" in text and RELAY_HEADER.match(text) is not None
+
+
 PYTHON = PythonNames(
     packages=frozenset({"tvm"}),
     drivers={"tvmc": "tvm.driver.tvmc"},
+    text_program=TextProgram(
+        is_whole=is_relay_program,
+        read='from tvm import relay\n\nTEXT = """\\\n{text}\n"""\nmodule = relay.fromtext(TEXT)\n',
+        compile='relay.build(module, target="llvm")\n',
+    ),
     namespaces=("tvm", "relax", "relay", "tir", "te"),
     imports={
         "tvm": "import tvm",

@@ -9,7 +9,7 @@ from bot.extract.blocks.cut import find_cut
 from bot.extract.parsed_issue import read_pieces
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import VerdictKind
-from tests.bot.extract.reading import make_issue
+from tests.bot.extract.reading import extract_repro, make_issue
 
 _HEAD = """\
 iree-compile fails with `error: 'linalg.transpose' op has no tiling`.
@@ -171,3 +171,21 @@ def test_a_reply_with_the_whole_program_completes_a_cut_description() -> None:
     found = extract(issue)
     assert isinstance(found, Repro)
     assert _MODULE.strip() in "\n".join(found.testcase.files.values()) or found.missing
+
+
+def test_a_program_whose_fence_stays_open_may_lack_its_last_statements() -> None:
+    """Its clean run is no evidence. A closed fence, or text below the program, ends it."""
+    head = "It fails with an error.\n\n```python\nimport tvm\nvalue = tvm.runtime.ndarray\nprint(value)\n"
+    cut, closed, behind = (extract_repro(head + end) for end in ("", "```\n", "```\n\n```\nErr"))
+    assert cut.has_open_end
+    assert not cut.missing
+    assert not closed.has_open_end
+    assert not behind.has_open_end
+
+
+@pytest.mark.parametrize("last", ["from tvm import relax as", "from tvm.script import relax as R", "import num"])
+def test_a_description_that_ends_with_the_imports_of_a_program_breaks_off(last: str) -> None:
+    """The program has no fence. One import in a sentence is no program."""
+    head = "LegalizeOps fails with an error.\n\n### Steps to reproduce\n\n"
+    assert _judge(f"{head}  import numpy as np\n  import tvm\n  {last}") is VerdictKind.INCOMPLETE
+    assert _judge(f"{head}It is enough to\nimport tvm") is VerdictKind.NO_REPRO

@@ -501,3 +501,35 @@ def test_no_target_is_assumed_beside_words_of_another_device() -> None:
 def test_other_names_are_missing_as_before() -> None:
     """Data of the reporter has no usual value."""
     assert list_missing(extract_repro(EXCERPT.format(""))) == [("name", "numbers")]
+
+
+def test_a_test_function_is_the_program_and_the_text_that_it_prints_is_not() -> None:
+    """The function is called, although words before it say that something is generated, and nothing else acts."""
+    code = extract_code(
+        """
+        The generated script of a loop cannot be parsed again.
+
+        ```
+        import tvm
+        from tvm.script import tir as T
+
+        def test_roundtrip():
+            script = make_loop().script()
+            tvm.script.from_source(script)
+
+        def make_loop():
+            return tvm.tir.PrimFunc([], tvm.tir.Evaluate(0))
+        ```
+
+        This generates
+
+        ```
+        @T.prim_func
+        def main():
+            with T.let(count, 0):
+                T.evaluate(0)
+        ```
+        """
+    )
+    assert code.rstrip().endswith("test_roundtrip()")
+    assert "T.let" not in code

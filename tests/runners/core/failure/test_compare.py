@@ -237,3 +237,20 @@ def test_hangs_differ_by_step_not_by_time_limit() -> None:
     assert second is not None
     assert compare_signatures(first, later, ALL_FAILURES).score >= SAME
     assert compare_signatures(first, second, ALL_FAILURES).score < SAME
+
+
+def test_a_quotation_that_breaks_off_inside_its_native_stack_has_no_message() -> None:
+    """Its last row is a frame. The frames of Python above it have nothing in common with a native stack."""
+    head = traceback(QUOTIENT, "").partition('  File "python/tvm_ffi')[0] + "tvm._ffi.base.TVMError: "
+    cut = f"{head}Traceback (most recent call last):\n  [bt] (8) 9   libtvm.dylib  0x11dea6d79 tvm::Fold(int) + 425\n"
+    whole = f"{cut}  [bt] (7) 8   libtvm.dylib  0x11dea6d78 tvm::Find(int)\n{ZERO}\n"
+    first, seen = (parse_signature(text, ALL_FAILURES) for text in (cut, whole))
+    assert first is not None
+    assert seen is not None
+    assert first.message == ""
+    assert seen.message == ZERO.partition(": ")[2]
+    assert compare_signatures(first, seen, ALL_FAILURES).score >= SAME
+    native = Signature(type="InternalError", message=ZERO, frames=("tvm::Find",))
+    assert compare_signatures(first, native, ALL_FAILURES).score >= SAME
+    other = Signature(type="ValueError", message=ZERO)
+    assert compare_signatures(first, other, ALL_FAILURES).score < SAME
