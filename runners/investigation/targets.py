@@ -41,8 +41,9 @@ def _run_target(state: InvestigationState, device: str, versions: Iterable[str],
 def _search_target(state: InvestigationState, device: str) -> None:
     """Find where the failure came and went on a target that shows it: there, compiling is a clean run."""
     order = state.plan.order
-    compiled = [one.version for one in state.seen if one.device == device and one.outcome is Outcome.COMPILED]
-    wanted: Sequence[str] = compiled
+    only_compiled = [one for one in state.seen if one.device == device and one.outcome is Outcome.COMPILED]
+    state.seen = [one for one in state.seen if one not in only_compiled]  # the same runs follow, as answers
+    wanted: Sequence[str] = [one.version for one in only_compiled]
     while wanted and not state.is_exhausted:
         _run_target(state, device, wanted, compile_only=False)
         answers = releases.combine_answers(state.seen, Variant.RETARGETED, device)
