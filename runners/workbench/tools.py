@@ -94,6 +94,8 @@ def make_tools(
         supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
+        compile_for=toolchain.REWRITING.compile_for,
+        targets=toolchain.REWRITING.targets,
         diagnose=look_for_cause,
         compare=compare,
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
