@@ -503,7 +503,7 @@ def test_what_only_forks_run_cleanly_is_not_testable() -> None:
     moved = (None, I, I, I)
     verdict = judge(evidence(moved, forked))
     assert verdict.kind is VerdictKind.UNTESTABLE
-    assert "It runs cleanly on 1.0" in verdict.headline
+    assert "It runs cleanly on fork 1.0" in verdict.headline
     assert judge(evidence(moved, observe("1.0", P))).kind is VerdictKind.INCONCLUSIVE
     ported = observe("1.3", P, variant=Variant.PORTED)
     assert judge(evidence(moved, forked, ported)).kind is not VerdictKind.UNTESTABLE
