@@ -17,13 +17,16 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
+.PHONY: demo test whole check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
-test: devices $(READY) style  ## everything: sandboxes and compilers too
+test: devices $(READY)  ## everything: sandboxes and compilers too
+	@$(MAKE) --no-print-directory --jobs 2 style whole
+
+whole: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
 check: python $(READY)  ## what runs without sandbox or compiler, in about 90 seconds
