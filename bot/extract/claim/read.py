@@ -11,6 +11,7 @@ import msgspec
 from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
+from bot.extract.claim.accused import list_accused
 from bot.extract.claim.failure import find_signature, list_failure_pieces
 from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
@@ -67,6 +68,7 @@ def read_claim(source: ClaimSource) -> Claim:
         actual=actual,
         expected=expected,
         told=_collect_told(source) if signature is None or signature.type == OUTPUT_TYPE else "",
+        accused=list_accused(source.title),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 

@@ -1010,6 +1010,18 @@ def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     assert judge(replace(fixed, only_defines=True)) == judge(fixed)
 
 
+def test_a_clean_run_that_never_calls_what_the_title_names_is_no_answer() -> None:
+    """What it prints counts as reached; and a failure as reported reached it."""
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, accused=("fuse_ops", "MyNet")))
+    missed = Finding(kind=FindingKind.REACH, summary="", evidence={"names": ["fuse_ops"], "version": ORDER[-1]})
+    withheld = judge(evidence((P, P, P, P), plan=plan, findings=(missed,)))
+    assert withheld.leaning is VerdictKind.NOT_REPRODUCED
+    assert "`fuse_ops`, which the run never calls" in withheld.headline
+    printing = msgspec.structs.replace(observe(ORDER[-1], P, attempt=2), excerpt="def FuseOps(x):")
+    assert judge(evidence((P, P, P, P), printing, plan=plan, findings=(missed,))).kind is VerdictKind.NOT_REPRODUCED
+    assert judge(evidence((M, M, P, P), plan=plan, findings=(missed,))).kind is VerdictKind.FIXED
+
+
 @pytest.mark.parametrize(
     ("outcomes", "kind"),
     [
