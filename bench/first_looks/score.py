@@ -13,6 +13,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from bench.proving.grades import (
     render_reliability,
     render_row,
 )
+from bench.proving.mechanisms import list_mechanisms
 
 FOLDER = Path(__file__).parent
 
@@ -104,12 +106,20 @@ def run_product(labels: Sequence[dict[str, Any]], texts: Path, outputs: Path) ->
 def _answer(text: Path) -> dict[str, Any]:
     out = text.with_suffix(".out.json")
     words = [sys.executable, "-m", "bot", "reproduce", str(text), "--json", str(out)]
+    begun = time.monotonic()
     done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=False)
     if done.returncode != 0:
         return {"verdict": "inconclusive", "confidence": 0.0, "headline": done.stderr.strip()[-300:], "failed": True}
-    verdict = json.loads(out.read_text(encoding="utf-8"))["verdict"]
+    document = json.loads(out.read_text(encoding="utf-8"))
+    verdict = document["verdict"]
     kept = {name: verdict[name] for name in ("confidence", "grounds", "leaning")}
-    return {"verdict": verdict["kind"], **kept, "headline": verdict["headline"][:400]}
+    return {
+        "verdict": verdict["kind"],
+        **kept,
+        "headline": verdict["headline"][:400],
+        "mechanisms": sorted({str(one) for one in list_mechanisms(document)}),
+        "seconds": round(time.monotonic() - begun, 1),
+    }
 
 
 def main() -> int:

@@ -1,24 +1,21 @@
-"""The yield of each mechanism on unseen reports: ``python -m bench.proving.yields FOLDER ROUND [ROUND …]``.
+"""The yield of each mechanism on unseen reports: ``python -m bench.proving.yields ROUND [ROUND …]``.
 
-``FOLDER/ROUND`` holds the JSON documents that a first look wrote beside the texts (``tvm-123.out.json``). For each
-finding kind, kind of repair and kind of change of a port: the reports in which it appears, how many of them got a
-right or accepted verdict, and the lines of the modules that mention it. A mechanism that never appears on unseen
-reports has to pay in another way, or to go.
+The answers of a first look name the mechanisms that left a trace. For each finding kind, kind of repair and kind of
+change of a port: the reports in which it appears, how many of them got a right or accepted verdict, and the lines of
+the modules that mention it. A mechanism that never appears on unseen reports has to pay in another way, or to go.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from bench.first_looks.score import load_round
+from bench.first_looks.score import FOLDER, load_round
 from bench.proving.grades import Graded
+from bench.proving.mechanisms import Mechanism, parse_mechanism
 from bench.proving.recordings import load
 from bench.proving.trials import CORPUS
 from runners.core.protocol import FindingKind
@@ -26,29 +23,6 @@ from runners.core.protocol import FindingKind
 ROOT = Path(__file__).parents[2]
 TABLES = {"runners/core/protocol.py", "runners/core/findings.py"}
 """Modules that name every kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mechanism:
-    """``sort`` is ``finding``, ``repair``, ``port`` or ``rule``; ``name`` is the word in the document."""
-
-    sort: str
-    name: str
-
-
-def list_mechanisms(document: Mapping[str, Any]) -> Iterator[Mechanism]:
-    """Yield every mechanism that left a trace in the document of one report."""
-    for finding in document["findings"]:
-        yield Mechanism("finding", finding["kind"])
-        if rule := finding["evidence"].get("rule"):
-            yield Mechanism("rule", str(rule)[:60])
-    for repair in (document["repro"] or {}).get("repairs", ()):
-        yield Mechanism("repair", repair["kind"])
-    for observation in document["observations"]:
-        for change in observation.get("changes", ()):
-            yield Mechanism(
-                "port", change["kind"] if isinstance(change, dict) else re.split(r"[:\s]", str(change))[0]
-            )
 
 
 def count_lines(mechanism: Mechanism) -> int:
@@ -64,16 +38,20 @@ def count_lines(mechanism: Mechanism) -> int:
     )
 
 
-def load_documents(folder: Path, graded: Mapping[str, Graded]) -> dict[str, dict[str, Any]]:
-    """The documents of a round by the report's name; reports without a document are left out."""
-    paths = {name: folder / f"{name.replace('#', '-')}.out.json" for name in graded}
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
+def load_mechanisms(number: str) -> dict[str, tuple[Mechanism, ...]]:
+    """The mechanisms of each report of a round by the report's name; rounds before the ninth did not keep them."""
+    kept = json.loads((FOLDER / f"round-{number}.outputs.json").read_text(encoding="utf-8"))["answers"]
+    return {
+        name.partition("/")[2]: tuple(parse_mechanism(text) for text in answer["mechanisms"])
+        for name, answer in kept.items()
+        if "mechanisms" in answer
+    }
 
 
-def tabulate(documents: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]) -> str:
+def tabulate(mechanisms: Mapping[str, Sequence[Mechanism]], graded: Mapping[str, Graded]) -> str:
     seen: dict[Mechanism, set[str]] = {Mechanism("finding", str(kind)): set() for kind in FindingKind}
-    for name, document in documents.items():
-        for mechanism in list_mechanisms(document):
+    for name, found in mechanisms.items():
+        for mechanism in found:
             seen.setdefault(mechanism, set()).add(name)
     rows = ["| mechanism | reports | verdict right or accepted | lines |", "| --- | --: | --: | --: |"]
     order = sorted(seen, key=lambda one: (one.sort, -len(seen[one]), one.name))
@@ -105,16 +83,14 @@ def _name_program(argv: Sequence[str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
     parser.add_argument("rounds", nargs="+")
     chosen = parser.parse_args()
     graded: dict[str, Graded] = {}
-    documents: dict[str, dict[str, Any]] = {}
+    mechanisms: dict[str, tuple[Mechanism, ...]] = {}
     for number in chosen.rounds:
-        of_round = {one.name: one for part in load_round(number).values() for one in part}
-        documents |= load_documents(chosen.folder / number, of_round)
-        graded |= of_round
-    sys.stdout.write(f"{len(documents)} reports\n\n{tabulate(documents, graded)}\n\n{tabulate_times()}\n")
+        graded |= {one.name: one for part in load_round(number).values() for one in part}
+        mechanisms |= load_mechanisms(number)
+    sys.stdout.write(f"{len(mechanisms)} reports\n\n{tabulate(mechanisms, graded)}\n\n{tabulate_times()}\n")
     return 0
 
 

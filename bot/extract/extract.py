@@ -84,7 +84,7 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     if cut is None or not _needs_rest(found, cut):
         return _note_open_end(parsed, found)
     rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
-    missing = (*(one for one in found.missing if one.kind not in ("code", CALL)), rest)  # missing because of the cut
+    missing = (*(one for one in found.missing if one.kind not in ("code", CALL) and one.name != cut.word), rest)
     if isinstance(found, NoRepro):
         reason = f"The description breaks off inside a {cut.inside}, in line {cut.line}."
         return replace(found, reason=reason, missing=missing)

@@ -77,6 +77,7 @@ def assemble_report(
     require_testcase_runs(seen.observations)
     evidence = _make_evidence(asked, plan, seen)
     observations = evidence.observations
+    evidence = evidence.follow_target()
     verdict = judge(evidence)
     found = find_bisections(evidence, verdict.kind, catalogue)
     repository = catalogue.get_listing(plan.testcase.toolchain).repository

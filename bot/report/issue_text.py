@@ -20,6 +20,7 @@ _RESULTS = {
     Outcome.MATCH: "fails as above",
     Outcome.OTHER_FAILURE: "fails in another way",
     Outcome.PASS: "passes",
+    Outcome.COMPILED: "compiles; not run",
     Outcome.TIMEOUT: "does not end in time",
     Outcome.OUT_OF_MEMORY: "runs out of memory",
     Outcome.INCOMPATIBLE: "cannot run the script: the API is another one",

@@ -14,7 +14,7 @@ class Behaviour(StrEnum):
     CLEAN = "runs-cleanly"
     FAILS_OTHERWISE = "fails-otherwise"
     COMPILES = "compiles-only"
-    """Compiling ends well, and the device to run the result is absent."""
+    """Compiling ends well, and the device to run the result is absent, or only compiling was asked for."""
     UNJUDGED = "runs-unjudged"
     """The run ends with status 0, and neither testcase nor report tells whether the output is right."""
     API_DIFFERS = "api-differs"
@@ -30,6 +30,7 @@ _BY_OUTCOME = {
     Outcome.OTHER_FAILURE: Behaviour.FAILS_OTHERWISE,
     Outcome.INCOMPATIBLE: Behaviour.API_DIFFERS,
     Outcome.UNAVAILABLE: Behaviour.UNAVAILABLE,
+    Outcome.COMPILED: Behaviour.COMPILES,
     Outcome.TIMEOUT: Behaviour.TIMEOUT,
     Outcome.OUT_OF_MEMORY: Behaviour.OUT_OF_MEMORY,
     Outcome.INFRA: Behaviour.NOT_RUN,

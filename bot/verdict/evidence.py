@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 from packaging.version import InvalidVersion, Version
 
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
+from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -46,6 +47,8 @@ class Evidence:
     """The device of the command, or the assignment of one, that the report leaves out; else empty."""
     has_open_end: bool = False
     """True if the description ends inside the code block of the program, whose rest may be missing."""
+    followed: str = ""
+    """The assumed device, if the failure shows on another target (`follow_target`); else empty."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
     defences: tuple[str, ...] = ()
@@ -140,6 +143,37 @@ class Evidence:
         plan = self.plan
         of_its_day = self.is_dated() and plan.day is not None and plan.day > find_last_day(plan.testcase.toolchain)
         return of_its_day or self.has_reported_release()
+
+    def follow_target(self) -> Evidence:
+        """Return the evidence as that of another target, if the quoted failure shows there alone.
+
+        The report names no target, so the usual one was assumed. Its clean runs say nothing about another.
+        """
+        claim, own = self.plan.claim, self.combine_answers().values()
+        quoted = claim.signature is not None and claim.signature.type != OUTPUT
+        if not self.assumed_device or not quoted or Answer.BAD in own or Answer.GOOD not in own:
+            return self
+        moved = [seen for seen in self.observations if seen.variant is Variant.RETARGETED]
+        device = next((seen.device for seen in moved if seen.answer is Answer.BAD), None)
+        if device is None:
+            return self
+        there = {id(seen) for seen in moved if seen.device == device}
+        return replace(
+            self,
+            plan=msgspec.structs.replace(self.plan, device=device),
+            observations=tuple(
+                msgspec.structs.replace(seen, variant=Variant.ORIGINAL) if id(seen) in there else seen
+                for seen in self.observations
+            ),
+            assumed_device="",
+            followed=self.plan.device,
+        )
+
+    def list_other_targets(self) -> list[Observation]:
+        """Return the runs that compiled for other targets than the assumed one, or failed to; newest release last."""
+        place = {version: i for i, version in enumerate(self.plan.order)}
+        others = [seen for seen in self.observations if seen.variant is Variant.RETARGETED]
+        return [] if self.plan.devices else sorted(others, key=lambda seen: place.get(seen.version, -1))
 
     def narrow_range(self) -> Bisection | str | None:
         """Return the change between releases, or the reason why none can be stated; None without such a search."""

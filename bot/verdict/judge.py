@@ -26,7 +26,7 @@ from bot.verdict.rules.generated_data import judge_generated_data
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
-from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
+from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values, name_target
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced
 from bot.verdict.rules.unquoted import judge_unquoted
@@ -84,6 +84,7 @@ def _name_parts(missing: Sequence[Missing]) -> str:
 
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict of the first rule that applies, with its caveats."""
+    evidence = evidence.follow_target()
     verdict = (
         judge_invalid_repro(evidence)
         or judge_build_range(evidence)
@@ -106,6 +107,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_call_check,
         weigh_missing_quote,
         distrust_clean_runs,
+        name_target,
         distrust_other_values,
     ):
         verdict = add_caveat(verdict, evidence)

@@ -226,6 +226,8 @@ class Outcome(StrEnum):
     MATCH = "match"
     OTHER_FAILURE = "other-failure"
     PASS = "pass"
+    COMPILED = "compiled"
+    """It compiles for a target that the report does not name: no clean run of the reporter's program."""
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out-of-memory"
     INCOMPATIBLE = "incompatible"
@@ -322,6 +324,8 @@ class Cell(Wire, frozen=True, kw_only=True):
     """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
     notation_only: bool = False
     """True if a ported text is the same program in another notation: it calls no API that moved."""
+    compile_only: bool = False
+    """True if the text only compiles, for a target that the report does not name."""
     varied: Varied = Varied()
     limits: Limits = Limits()
 

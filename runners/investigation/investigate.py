@@ -21,6 +21,7 @@ from runners.investigation.rerun import (
     run_controls,
 )
 from runners.investigation.state import InvestigationState, Tools, bisect_releases, make_cell
+from runners.investigation.targets import compile_for_targets
 from runners.investigation.variants import compare_results, run_on_stand_ins, run_ported, run_retargeted
 
 
@@ -32,6 +33,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     cause = CauseSearch(state)
     with tools.progress.stage("matrix"):
         state.run(state.original, plan.first)
+        compile_for_targets(state)
     with tools.progress.stage("bisection"):
         bisect_releases(state, state.original, meanwhile=cause.begin_early)
     with tools.progress.stage("confirmation"):
@@ -40,6 +42,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         confirm_other_failure(state, state.original)
         run_controls(state)
         run_ported(state)
+        compile_for_targets(state, Variant.PORTED)
         run_retargeted(state)
     tools.finish_search()
     if tools.tell is not None and cause.has_failure:

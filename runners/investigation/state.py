@@ -72,6 +72,10 @@ class Tools:
     if no data is missing."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
+    compile_for: Callable[[Testcase, str], Testcase | None] = lambda _testcase, _device: None
+    """Testcase and device → the testcase that only compiles for the device; None if it does more."""
+    targets: tuple[str, ...] = ()
+    """Devices for which any machine compiles."""
     diagnose: Callable[[Failure], Diagnosis]
     executor: Executor
     progress: Sink
@@ -104,6 +108,7 @@ class Configuration:
     device: str
     changes: tuple[str, ...] = ()
     notation_only: bool = False
+    compile_only: bool = False
 
 
 class InvestigationState:
@@ -304,6 +309,7 @@ def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Ce
         device=configuration.device,
         changes=configuration.changes,
         notation_only=configuration.notation_only,
+        compile_only=configuration.compile_only,
     )
 
 
@@ -316,6 +322,7 @@ def make_cell(
     device: str | None = None,
     changes: tuple[str, ...] = (),
     notation_only: bool = False,
+    compile_only: bool = False,
     under: Varied = USUAL,
 ) -> Cell:
     """A cell of the plan. Its id has our own words and the release's, never the issue's."""
@@ -328,6 +335,7 @@ def make_cell(
         testcase=testcase or plan.testcase,
         changes=changes,
         notation_only=notation_only,
+        compile_only=compile_only,
         varied=under,
         limits=plan.limits,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
-from runners.core.failure.oracle import Drift, OracleContext, classify_run, get_last_output
+from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.core.runs import Execute, RunRequest, RunResult
@@ -54,6 +54,9 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             },
         ),
     )
+    if cell.compile_only and ruling.outcome is Outcome.PASS:
+        why = f"compiles for {cell.device}, which the report does not name"
+        ruling = Classification(outcome=Outcome.COMPILED, why=why)
     explained = ruling.outcome is Outcome.INCOMPATIBLE
     return Observation(
         toolchain=cell.toolchain,

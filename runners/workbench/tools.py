@@ -99,6 +99,8 @@ def make_tools(
         supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
+        compile_for=toolchain.REWRITING.compile_for,
+        targets=toolchain.REWRITING.targets,
         diagnose=look_for_cause,
         compare=compare,
         check_reach=look_for_reach,

@@ -22,8 +22,8 @@ from tests.flow.test_command_line import reprobot
 
 pytestmark = [pytest.mark.sandbox]
 
-COMMITS = 210
-CULPRIT = 137
+COMMITS = 60
+CULPRIT = 37
 
 
 def bisect(
@@ -50,13 +50,13 @@ def bad_from(first: int, body: str = BAD) -> Callable[[int], str]:
 
 def test_a_planted_regression_is_found_to_the_commit(tmp_path: Path) -> None:
     """210 commits, a steady failure: that commit and no other, with both sides seen twice."""
-    planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT))
+    planted = plant(tmp_path, 210, body=bad_from(137))
     document = bisect(tmp_path, planted, "v1.0", "v2.0")
     found = document["bisection"]
-    assert found["culprit"] == planted.main[CULPRIT]
-    assert (found["commits"]["from"], found["commits"]["count"]) == (planted.main[CULPRIT - 1], 1)
+    assert found["culprit"] == planted.main[137]
+    assert (found["commits"]["from"], found["commits"]["count"]) == (planted.main[136], 1)
     assert document["verdict"]["kind"] == "regression"
-    assert planted.main[CULPRIT] in document["comment"]
+    assert planted.main[137] in document["comment"]
     assert found["probes"] <= 20 + 2 * 13
 
 
@@ -99,10 +99,10 @@ def test_a_fix_is_found_to_the_commit(tmp_path: Path) -> None:
 
 
 def test_after_a_revert_one_true_change_is_found(tmp_path: Path) -> None:
-    """Bad from 40, mended at 90, bad again from 137: each found edge is a real one, never a commit between."""
-    planted = plant(tmp_path, COMMITS, body=lambda number: BAD if 40 <= number < 90 or number >= CULPRIT else GOOD)
+    """Bad from 12, mended at 26, bad again from 37: each found edge is a real one, never a commit between."""
+    planted = plant(tmp_path, COMMITS, body=lambda number: BAD if 12 <= number < 26 or number >= CULPRIT else GOOD)
     found = bisect(tmp_path, planted, "v1.0", "v2.0")["bisection"]
-    assert found["culprit"] in (planted.main[40], planted.main[CULPRIT])
+    assert found["culprit"] in (planted.main[12], planted.main[CULPRIT])
 
 
 def test_where_runs_show_a_revert_it_is_said(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_where_runs_show_a_revert_it_is_said(tmp_path: Path) -> None:
 
 
 def test_a_release_from_a_branch_of_its_own_is_no_point_between(tmp_path: Path) -> None:
-    """v1.1 left main at 60 and took over 100: the search runs along main from 60, and 100 is no suspect."""
-    planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT), backport=(60, 100, "v1.1"))
+    """v1.1 left main at 15 and took over 27: the search runs along main from 15, and 27 is no suspect."""
+    planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT), backport=(15, 27, "v1.1"))
     found = bisect(tmp_path, planted, "v1.1", "v2.0")["bisection"]
     assert found["culprit"] == planted.main[CULPRIT]
     assert any("v1.1 is on a branch of its own (2 commits)" in note for note in found["notes"])
@@ -211,7 +211,7 @@ def test_along_an_index_of_nightlies(tmp_path: Path, index: tuple[Path, str]) ->
     """Wheels with rising dev versions, each of a commit that its version names: to the nightly, and its commits."""
     folder, address = index
     planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT))
-    nightlies = range(0, COMMITS, 7)
+    nightlies = range(0, COMMITS, 5)
     for number in nightlies:
         version = f"2.0.dev{20260101 + number}+g{planted.main[number][:10]}"
         store_wheel(tmp_path / "built" / str(number), version=version, body=BAD if number >= CULPRIT else GOOD)

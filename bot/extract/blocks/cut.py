@@ -31,6 +31,8 @@ class Cut:
     """The open end in words: ``2 brackets are open``."""
     piece: Piece | None = None
     """The piece that breaks off; None for a command in a sentence."""
+    word: str = ""
+    """The part of a word that is the last line. It is no name of the program's."""
 
 
 def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
@@ -42,7 +44,8 @@ def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
     at_end = [piece for piece in pieces if not piece.comment and not piece.attachment and piece.lines[1] >= last]
     if at_end:
         if (broken := _find_broken_word(document, pieces, at_end[-1])) is not None:
-            return Cut(line=last, inside="program", why="its last line is a part of a word", piece=broken)
+            piece, word = broken
+            return Cut(line=last, inside="program", why="its last line is a part of a word", piece=piece, word=word)
         joined = _join_python(document, pieces, at_end[-1])
         return _find_cut_in_code(joined, last) or _find_open_region(document, joined, last)
     if _ends_with_imports(document.source[:last]):
@@ -73,8 +76,8 @@ def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
 _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
 
 
-def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece | None:
-    """Return the program of the last block if it ends with a word that occurs nowhere else in the block; else None.
+def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece) -> tuple[Piece, str] | None:
+    """Return the program of the last block and its last word if the block has that word nowhere else; else None.
 
     A name alone on the last line of a notebook is bound above.
     """
@@ -83,7 +86,7 @@ def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece)
     if program is None or not word.isidentifier() or keyword.iskeyword(word):
         return None
     block = next(block for block in document.blocks if block.index == piece.block)
-    return program if len(re.findall(rf"\b{word}\b", block.text)) == 1 else None
+    return (program, word) if len(re.findall(rf"\b{word}\b", block.text)) == 1 else None
 
 
 def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None:

@@ -53,7 +53,9 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     a failure that such calls can show, or if it is about values whose inputs nobody knows.
     """
     mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
-    devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose))
+    output = "\n".join(piece.text for piece in parsed.pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK))
+    text = DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose, output=output)
+    devices = parsed.vocabulary.read_devices(text)
     claim = make_claim(parsed, "", devices.named)
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None

@@ -123,15 +123,11 @@ def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     refuted = finding.evidence.get(REFUTED_BY)
     parts = [
         f"{escape_prose(capitalize(describe_finding(finding)))}.",
-        escape_prose(f"This would disprove it: `{_make_span(refuted)}`.") if refuted else "",
+        escape_prose(f"This would disprove it: {str(refuted)[:300]}.") if refuted else "",
         quote_block(cut_end(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
         _render_difference(finding, detail, folds=folds),
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _make_span(value: object) -> str:
-    return " ".join(str(value).replace("`", "'").split())[:300] or "-"
 
 
 _HIDDEN = {"differ", DIFFERENCE, LEVEL, REFUTED_BY, "name", "version", "position", "of", "buffer_argument"}

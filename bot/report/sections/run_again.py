@@ -73,13 +73,14 @@ def list_shell_lines(report: Report) -> str:
 
 
 def _choose_runs(report: Report) -> tuple[Observation, ...]:
-    """Return a bad and a good run of one build, or the ends of a change; else the newest bad run, or newest run."""
+    """Return a bad and a good run of one build, or the ends of a change; else the newest run that says the most.
+
+    A bad run says more than a good one, and a ported run more than a run that shows that a build cannot run the text.
+    Forks are left out: their compiler is inside another package, where ``import`` does not find it.
+    """
     device = report.plan.device if report.plan is not None else ""
-    originals = [
-        seen
-        for seen in report.observations
-        if seen.variant is Variant.ORIGINAL and device in ("", seen.device) and not seen.fork
-    ]
+    here = [seen for seen in report.observations if device in ("", seen.device) and not seen.fork]
+    originals = [seen for seen in here if seen.variant is Variant.ORIGINAL]
     if pair := next(filter(None, (_find_pair(originals, one.version) for one in reversed(originals))), ()):
         return pair
     ends = [
@@ -91,7 +92,9 @@ def _choose_runs(report: Report) -> tuple[Observation, ...]:
     at_ends = [next((seen for seen in originals if seen.version == version), None) for version in ends]
     if found := tuple(seen for seen in at_ends if seen is not None):
         return found
-    telling = [seen for seen in originals if seen.answer is Answer.BAD] or originals
+    clear = [seen for seen in originals if seen.answer is not Answer.SKIP]
+    ported = [seen for seen in here if seen.variant is Variant.PORTED and seen.answer is not Answer.SKIP]
+    telling = [seen for seen in originals if seen.answer is Answer.BAD] or clear or ported or originals
     newest = next(reversed(sort_versions(seen.version for seen in telling)), "")
     return tuple(seen for seen in telling if seen.version == newest)[:1]
 
@@ -113,8 +116,9 @@ def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exa
     settings = {} if usual and not exact else list_shell_variables(seen.varied, toolchain)
     variables = [f"{name}={value}" for name, value in (settings | repro.testcase.list_variables()).items()]
     start = ["env", *variables] if variables else []
+    changed = ", with the changes below" if seen.variant is Variant.PORTED else ""
     return [
-        f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{under}",
+        f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{changed}{under}",
         *(
             shlex.join([*start, *_list_uv_words(release, toolchain.COMPANIONS, repro), *step])
             for step in repro.testcase.steps

@@ -182,7 +182,9 @@ def _select_rows(rows: Sequence[Row], limit: int) -> Sequence[Row]:
 def _render_row(row: Row, width: int, several: bool) -> str:
     build = quote_code(f"{row.toolchain} {row.version}" if several else row.version)
     variant = f" ({VARIANT_NOTES[row.variant]})" if VARIANT_NOTES[row.variant] else ""
-    fork = f" (a fork, {quote_code(row.fork)}; not a release)" if row.fork else ""
+    commit, _, carrier = row.fork.partition(", carried by ")
+    carried = f", carried by {quote_code(carrier)}" if carrier else ""
+    fork = f" (a fork at {quote_code(commit)}{carried}; not a release)" if row.fork else ""
     return _join_cells([build + fork + variant, *map(_render_cell, row.cells[:width])])
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
-from bot.verdict.rules.phrases import join_names, list_versions, name_all, quote_span
+from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_failure, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
-from runners.core.protocol import Answer, FindingKind, Observation
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
@@ -40,8 +41,7 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
         return withhold(verdict, why, "to decide: the inputs of the call")
     if evidence.assumed_device and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        why = f"the report names no device, and each run assumed {quote_span(evidence.assumed_device, MAX_DEVICE)}"
-        return withhold(verdict, why, "to decide: the command or the target that fails")
+        return _weigh_assumed_device(verdict, evidence)
     if verdict.kind is VerdictKind.NOT_REPRODUCED and (names := _find_unreached(evidence)):
         shown = join_names([quote_span(name, MAX_DEVICE) for name in names])
         why = f"the title is about {shown}, which the run never calls"
@@ -76,6 +76,38 @@ def _rests_on_a_clean_end(verdict: Verdict, evidence: Evidence) -> bool:
 def _list_clean(evidence: Evidence) -> list[Observation]:
     good = (Behaviour.CLEAN, Behaviour.UNJUDGED)
     return [seen for seen in evidence.list_originals() if find_behaviour(seen) in good]
+
+
+def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Withhold a verdict for a device that was assumed, unless the program compiles for the other targets too."""
+    others = evidence.list_other_targets()
+    compiled = tuple(dict.fromkeys(seen.device for seen in others if seen.outcome is Outcome.COMPILED))
+    failing = next((seen for seen in reversed(others) if seen.outcome is not Outcome.COMPILED), None)
+    why = f"the report names no device, and each run assumed {quote_span(evidence.assumed_device, MAX_DEVICE)}"
+    missing = "to decide: the command or the target that fails"
+    if failing is not None:
+        ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
+        where = f"compiled for {quote_span(failing.device)}, {failing.version} ends with {ends}"
+        return withhold(verdict, f"{why}; {where}", missing)
+    if not compiled:
+        return withhold(verdict, why, missing)
+    too = f"The report names no device; compiled for {join_names([quote_span(one) for one in compiled])}, it compiles"
+    weighed = add_grounds(verdict, Ground.DEVICE_NOT_NAMED)
+    where = join_names(list_versions(evidence.plan, others))
+    return replace(
+        weighed,
+        headline=f"{verdict.headline} {too} as well.",
+        reasons=(*weighed.reasons, f"compiled for the other targets on {where}"),
+    )
+
+
+def name_target(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Say for which target the failure is, where the report names none and the usual one does not show it."""
+    if not evidence.followed:
+        return verdict
+    own, usual = quote_span(evidence.plan.device), quote_span(evidence.followed)
+    told = f"{verdict.headline} This is for {own}: the report names no device, and {usual} does not show the failure."
+    return add_grounds(replace(verdict, headline=told), Ground.DEVICE_NOT_NAMED)
 
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:

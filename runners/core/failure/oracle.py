@@ -104,6 +104,7 @@ def get_answer(outcome: Outcome) -> Answer:
             return Answer.GOOD
         case (
             Outcome.OTHER_FAILURE
+            | Outcome.COMPILED
             | Outcome.TIMEOUT
             | Outcome.OUT_OF_MEMORY
             | Outcome.INCOMPATIBLE

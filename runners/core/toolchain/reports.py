@@ -30,6 +30,8 @@ class DeviceText:
     """Command lines or MLIR."""
     title: str = ""
     prose: str = ""
+    output: str = ""
+    """Output that the report quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,3 +160,8 @@ class Rewriting:
     None for an unknown device, for a testcase that runs on the device as it is, and for a testcase whose target
     cannot be changed.
     """
+    targets: tuple[str, ...] = ()
+    """Devices for which any machine compiles. A text that names no device may be about any of them."""
+    compile_for: Callable[[Testcase, str], Testcase | None] = _no_retargeting
+    """Testcase, device → the testcase that compiles for that device; None if it does more than compile, or if its
+    target cannot be changed. Its flags are those of some release: a port gives those of another."""

@@ -146,7 +146,30 @@ def _names_driver(function: str, keyword: str) -> bool:
     return function.startswith("iree.runtime") and (named if not keyword else keyword in {"driver", "driver_name"})
 
 
-REWRITING = Rewriting(idioms=find_idioms, supply_data=supply_data, retarget=retarget_testcase)
+TARGETS = ("hip", "cuda", "vulkan")
+"""Targets of many reports, for which each release compiles without a device."""
+_CHIPS = {"hip": ("--iree-hip-target", "gfx942"), "cuda": ("--iree-cuda-target", "sm_80")}
+"""Device → the flag and the chip of a usual target. The compiler's own default refuses (AMD) or is of 2016."""
+
+
+def compile_for(testcase: Testcase, device: str) -> Testcase | None:
+    """Return the testcase that compiles for ``device`` and a usual chip; None if it does more than compile."""
+    if any(step[:1] != ("iree-compile",) for step in testcase.steps):
+        return None
+    moved = retarget_testcase(testcase, device)
+    if moved is None or device not in _CHIPS:
+        return moved
+    flag, chip = _CHIPS[device]
+    return msgspec.structs.replace(moved, steps=tuple((*step, f"{flag}={chip}") for step in moved.steps))
+
+
+REWRITING = Rewriting(
+    idioms=find_idioms,
+    supply_data=supply_data,
+    retarget=retarget_testcase,
+    targets=TARGETS,
+    compile_for=compile_for,
+)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ from runners.core.protocol import CellResult, Exited, Investigation, Outcome, Si
 from tests.support.observed import observe
 from tests.support.repository import Repository, make_repository, serve_repository
 
+pytestmark = pytest.mark.thorough  # each test clones a repository
+
 ISSUE = """# Crash in FuseOps on relax.take
 
 apache-tvm 0.25.0

@@ -20,6 +20,8 @@ from runners.core.errors import InfraError, UserError
 from runners.core.protocol import JobPlan
 from tests.bot.tracker.world import World, write_issue
 
+pytestmark = pytest.mark.thorough  # each test runs whole sweeps
+
 COUNT = 12
 
 
@@ -64,7 +66,6 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     return Machines(world=world, plans=tmp_path / "plans", results=tmp_path / "results")
 
 
-@pytest.mark.thorough
 def test_the_three_jobs_answer_as_one_sweep(machines: Machines, tmp_path: Path) -> None:
     matrix = machines.plan()
     assert machines.shards == 4

@@ -25,7 +25,9 @@ from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_change
 from bot.report.sections.reasons import list_reasons
 from bot.report.sections.request import render_request
-from bot.report.sections.shape import STRANGERS
+from bot.report.sections.run_again import list_shell_lines
+from bot.report.sections.shape import DETAILS, STRANGERS
+from bot.report.sections.table import render_table
 from bot.report.sections.testcase import find_language
 from bot.report.sections.timeline import render_timeline
 from bot.verdict.verdict import Report, Verdict, VerdictKind
@@ -582,7 +584,7 @@ def test_a_finding_is_a_sentence_then_its_refutation_then_its_evidence() -> None
     )
     sentence, refutation, block = render_evidence([finding]).split("\n\n")
     assert sentence.startswith("On `0.25.0`, it fails as reported with the pass `FuseOps`")
-    assert refutation == "This would disprove it: `the same failure without it`."
+    assert refutation == "This would disprove it: the same failure without it."
     assert "application: 3" in block
 
 
@@ -649,6 +651,27 @@ def test_the_commands_need_no_more_than_uv() -> None:
     assert f"# tvm 0.26.0: fails as reported\n{line} repro.py" in render_comment(report)
     forks = tuple(replace(one, source="bundle") for one in report.releases)
     assert "uv run" not in render_comment(replace(report, releases=forks))
+
+
+def test_the_commands_show_a_ported_run_where_the_text_runs_nowhere_as_posted() -> None:
+    """A command that ends with a removed name tells the reader less."""
+    report = reports.regression()
+    runs = (
+        reports.seen("0.26.0", Outcome.INCOMPATIBLE),
+        reports.seen("0.26.0", Outcome.PASS, variant=Variant.PORTED),
+        reports.seen("0.27.0", Outcome.INCOMPATIBLE),
+    )
+    text = list_shell_lines(replace(report, observations=runs, bisections=()))
+    assert text.startswith("# tvm 0.26.0: runs cleanly, with the changes below\nuv run ")
+
+
+def test_a_fork_is_named_by_its_commit_and_its_wheel() -> None:
+    """In a table of forks, commit and wheel are code, and the words between them are not."""
+    run = msgspec.structs.replace(
+        reports.seen("0.17.dev0", Outcome.PASS), fork="a077796b, carried by bitblas 0.0.1.dev13"
+    )
+    row = render_table((run,), DETAILS[0]).split("\n")[2]
+    assert "(a fork at `a077796b`, carried by `bitblas 0.0.1.dev13`; not a release)" in row
 
 
 def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:

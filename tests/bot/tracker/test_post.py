@@ -21,6 +21,8 @@ from runners.core.errors import InfraError
 from tests.bot.forge.fake import ME, REPOSITORY, FakeGithub, Fault
 from tests.bot.tracker.world import NEWEST, NOW, World, write_issue
 
+pytestmark = pytest.mark.thorough  # each test runs whole sweeps
+
 
 @dataclass
 class Tracker:

@@ -27,6 +27,8 @@ from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 from tests.bot.tracker.world import NEWEST, World, write_issue
 
+pytestmark = pytest.mark.thorough  # each test runs whole sweeps
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -304,7 +306,6 @@ print(world.sweep().answered)
 """
 
 
-@pytest.mark.thorough
 def test_a_killed_sweep_goes_on_and_records_each_run_once(world: World) -> None:
     """Killed after 1, 2, 3 … runs, until it goes through: a run is begun again only if the kill cut it off."""
     kills = 0

@@ -15,6 +15,8 @@ from runners.builds.history import open_history
 from runners.core.errors import InfraError, UserError
 from tests.support.repository import Repository, make_repository
 
+pytestmark = pytest.mark.thorough  # each test clones a repository
+
 Arm = Callable[[Repository, str], None]
 """Make a clone hostile: its program is the second argument."""
 

@@ -35,11 +35,13 @@ def store(tmp_path: Path, wheels: Path) -> Store:
     return make_store(tmp_path / "store", wheels)
 
 
+@pytest.mark.thorough
 def test_pytorch_comes_without_its_gpu_packages(store: Store) -> None:
     """And in the version of the newest layer, although newer ones exist."""
     assert store.get_environment(RELEASE, ("torch",)).list_packages() == {"tiny": "1.0", "torch": NEWEST.version}
 
 
+@pytest.mark.thorough
 def test_the_operator_may_want_gpu_packages(store: Store) -> None:
     """They make another environment."""
     full = replace(store, gpu_packages=True).get_environment(RELEASE, ("torch",))
@@ -47,6 +49,7 @@ def test_the_operator_may_want_gpu_packages(store: Store) -> None:
     assert full.digest != store.get_environment(RELEASE, ("torch",)).digest
 
 
+@pytest.mark.thorough
 def test_environments_share_the_layer(store: Store, wheels: Path) -> None:
     """Its files are hard links to one unpacked wheel."""
     build_wheel(wheels, "tiny", "2.0", {"tiny/__init__.py": "VALUE = 2\n"})

@@ -93,15 +93,18 @@ def wheels(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_packages_are_as_of_the_release(tmp_path: Path, wheels: Path) -> None:
     assert resolve(tmp_path, "framework") == {"compiler==1.0", "arrays==1.0", "framework==1.0"}
 
 
+@pytest.mark.thorough
 def test_a_young_package_that_the_testcase_pins_brings_its_young_dependencies(tmp_path: Path, wheels: Path) -> None:
     """The release's own dependencies stay as of its day: younger ones break the release."""
     assert resolve(tmp_path, "framework==2.0") == {"compiler==1.0", "arrays==1.0", "framework==2.0", "helper==2.0"}
 
 
+@pytest.mark.thorough
 def test_a_young_package_that_needs_a_younger_dependency_of_the_release_does_not_fit(
     tmp_path: Path, wheels: Path
 ) -> None:

@@ -34,6 +34,8 @@ from runners.environments.resolve import Unresolvable, render_lock
 from runners.environments.store import Environment, Store
 from runners.environments.uv import Pin, Uv
 
+pytestmark = pytest.mark.thorough  # each test builds environments with uv
+
 RELEASE = Release(
     toolchain="python",
     version="3.11",
@@ -236,7 +238,6 @@ def _build_in_process(root: Path, wheels: Path, gate: str, said: str) -> None:
     Path(said).write_text("\n".join(lines))
 
 
-@pytest.mark.thorough
 def test_concurrent_builders_build_an_environment_once(tmp_path: Path, wheels: Path) -> None:
     """Any number of processes may need the environment: one builds and the others wait."""
     spawn = multiprocessing.get_context("spawn")
@@ -263,7 +264,6 @@ def _build_forever(root: Path, wheels: Path) -> None:
             record.unlink(missing_ok=True)
 
 
-@pytest.mark.thorough
 def test_builder_killed_at_any_moment_leaves_no_half_built_entry(tmp_path: Path, wheels: Path) -> None:
     """kill -9 at moments spread over several builds: every entry is complete, and the next build succeeds."""
     spawn = multiprocessing.get_context("spawn")
@@ -332,7 +332,6 @@ def test_missing_network_is_an_infrastructure_error(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("environments/*"))
 
 
-@pytest.mark.thorough
 def test_a_wheel_that_unpacks_to_more_than_the_limit_is_refused(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,7 +414,6 @@ def large_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("whole", [0, 1], ids=["while-resolving", "while-installing"])
 @pytest.mark.parametrize("required", [(), ("tiny==1.0",)], ids=["release", "testcase"])
-@pytest.mark.thorough
 def test_download_cut_short_is_an_infrastructure_error(
     tmp_path: Path, large_wheel: Path, monkeypatch: pytest.MonkeyPatch, whole: int, required: tuple[str, ...]
 ) -> None:

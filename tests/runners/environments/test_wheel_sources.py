@@ -67,6 +67,7 @@ def make_wheel_source(**where: str) -> WheelSource:
     return WheelSource(toolchain="iree", packages=("tiny",), **where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["index", "page"])
 def test_nightlies_of_indexes_and_pages_are_releases(site: str, kind: str, tmp_path: Path) -> None:
     """Each has the day in its name and its links. The store builds one, and its code runs."""

@@ -25,6 +25,7 @@ from runners.core.protocol import (
     Outcome,
     Plan,
     Signalled,
+    Signature,
     Testcase,
     TestcaseKind,
     Variant,
@@ -595,3 +596,60 @@ def test_after_a_new_release_with_a_change_its_runs_are_repeated_as_ever(newest:
     again = run(make_plan(answered="3.10.0", first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0])), truth)
     afresh = run(make_plan(), truth)
     assert runs(again).count("3.11.0") == runs(afresh).count("3.11.0")
+
+
+TARGETS = ("hip", "cuda")
+QUOTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="failed to bufferize op"))
+
+
+def compile_for(testcase: Testcase, device: str) -> Testcase:
+    return msgspec.structs.replace(testcase, steps=(("iree-compile", device),))
+
+
+def run_for_targets(plan: Plan, truth: Callable[[Cell, int], Outcome]) -> list[tuple[str, str, Outcome]]:
+    def truth_of_compiling(cell: Cell, attempt: int) -> Outcome:
+        outcome = truth(cell, attempt)
+        return Outcome.COMPILED if cell.compile_only and outcome is Outcome.PASS else outcome
+
+    seen = run(plan, truth_of_compiling, targets=TARGETS, compile_for=compile_for)
+    return [(one.device, one.version, one.outcome) for one in seen.observations if one.device in TARGETS]
+
+
+def test_a_report_that_names_no_device_is_compiled_for_the_usual_targets() -> None:
+    """Also on the release after the build nearest to the report. A clean end says only that it compiles."""
+    seen = run_for_targets(make_plan(claim=QUOTED), lambda cell, attempt: Outcome.PASS)
+    versions = [ORDER[5], ORDER[6], ORDER[-1], ORDER[0]]
+    assert seen == [(device, version, Outcome.COMPILED) for device in TARGETS for version in versions]
+
+
+def test_a_target_that_fails_as_reported_is_searched() -> None:
+    """There, compiling is a clean run. Both sides of each change are confirmed; the next target is not tried."""
+    bad = {ORDER[6], ORDER[7]}
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.MATCH if cell.device == "hip" and cell.version in bad else Outcome.PASS
+
+    seen = run_for_targets(make_plan(claim=QUOTED, budget=Budget(probes=60)), truth)
+    assert {device for device, _, _ in seen} == {"hip"}
+    ended = {(version, outcome) for _, version, outcome in seen}
+    assert not any(outcome is Outcome.COMPILED for _, outcome in ended)
+    assert {(ORDER[5], Outcome.PASS), (ORDER[6], Outcome.MATCH)} <= ended
+    assert {(ORDER[7], Outcome.MATCH), (ORDER[8], Outcome.PASS)} <= ended
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"claim": msgspec.structs.replace(QUOTED, devices=("vulkan",))},
+        {"claim": Claim(kind=ClaimKind.WRONG_RESULT)},
+        {"claim": Claim(kind=ClaimKind.HANG)},
+        {"bisect": False},
+    ],
+)
+def test_other_targets_are_left_alone(changes: dict[str, object]) -> None:
+    """Where the report names a device, where compiling answers nothing, and without a search."""
+    assert not run_for_targets(make_plan(**({"claim": QUOTED} | changes)), lambda cell, attempt: Outcome.PASS)
+
+
+def test_a_failure_on_the_usual_device_needs_no_other_target() -> None:
+    assert not run_for_targets(make_plan(claim=QUOTED), lambda cell, attempt: Outcome.MATCH)

@@ -8,7 +8,7 @@ import pytest
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.guest import make_launch_step
 from runners.rewrite.testcase import describe_retarget, retarget_testcase
-from runners.toolchains.iree.rewriting import BACKENDS
+from runners.toolchains.iree.rewriting import BACKENDS, compile_for
 
 HIP = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -149,3 +149,20 @@ def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
     )
     assert retarget_testcase(plain, "llvm") is None
     assert retarget_testcase(plain, "toaster") is None
+
+
+@pytest.mark.parametrize(
+    ("device", "flags"),
+    [
+        ("hip", ("--iree-hal-target-backends=rocm", "m.mlir", "--iree-hip-target=gfx942")),
+        ("cuda", ("--iree-hal-target-backends=cuda", "m.mlir", "--iree-cuda-target=sm_80")),
+        ("vulkan", ("--iree-hal-target-backends=vulkan-spirv", "m.mlir")),
+    ],
+)
+def test_what_only_compiles_is_compiled_for_a_usual_chip_of_each_target(device: str, flags: tuple[str, ...]) -> None:
+    """The compiler refuses to choose a chip of AMD."""
+    posted = with_steps(("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"))
+    moved = compile_for(posted, device)
+    assert moved is not None
+    assert moved.steps == (("iree-compile", *flags),)
+    assert compile_for(HIP, device) is None

@@ -191,6 +191,7 @@ START = "print(open('/proc/1/stat').read().rpartition(')')[2].split()[19])\n"
 """Prints the start of the sandbox's first process: another sandbox has another one."""
 
 
+@pytest.mark.thorough
 def test_two_issues_never_share_a_sandbox(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs of one plan share a sandbox. It is closed with the plan, and the next plan gets its own."""
     if not isinstance(engine, SessionEngine):

@@ -29,13 +29,18 @@ _CHIPS = (
     (re.compile(r"\bGPU[ -]only\b|\bonly (?:on )?(?:the )?GPUs?\b", re.I), "cuda"),
 )
 """Words of a title, and the device that they name. A report that names no vendor gets the one that ``gpu`` means."""
+_CPU = re.compile(r"\b(?:LLVM ?)?CPU\b|\bx86(?:_64)?\b|\bAVX|\bAArch64\b|\bRISC-?V\b", re.I)
+_GPU = re.compile(r"\bGPUs?\b", re.I)
+"""A title with both words compares the two."""
 _EXACT_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b|\bMI\d{3}[AX]?\b", re.I)
 """Chips that only IREE's own targets name. In prose, other chips are often just the reporter's machine."""
 _TARGETS = re.compile(r"#hal\.executable\.target<\"([\w-]+)\"|#hal\.device\.target<\"([\w-]+)\"")
 
 
 def read_devices(text: DeviceText) -> NamedDevices:
-    """Return the backends and the run-time devices in flags and calls. Without any, return those in title and prose.
+    """Return the backends and the run-time devices in flags and calls.
+
+    Without any, return those of the quoted output, else of title and prose.
 
     Beside a script, words count only if the script compiles.
     """
@@ -53,9 +58,15 @@ def read_devices(text: DeviceText) -> NamedDevices:
     found.update((one or other, None) for one, other in _TARGETS.findall(code))
     if not found:
         found.update(dict.fromkeys(_FLAGS.findall(code)))
+    if not found and not text.python:
+        found.update((one or other, None) for one, other in _TARGETS.findall(text.output))
+        found.update((value.partition(",")[0], None) for value in _BACKENDS.findall(text.output))
+        found.update(dict.fromkeys(_FLAGS.findall(text.output)))
     if not found and (not text.python or "compile" in text.python):
         found.update((name.lower(), None) for name in _PROSE.findall(f"{text.title}\n{text.prose}"))
         found.update((device, None) for words, device in _CHIPS if not found and words.search(text.title))
+        if not found and _CPU.search(text.title) and not _GPU.search(text.title):
+            found["llvm-cpu"] = None
         found.update((device, None) for device in ("hip",) if not found and _EXACT_CHIP.search(text.prose))
     named = tuple(dict.fromkeys(_correct_name(name) for name in found if name and name != "local"))
     chosen = next((known for name in named if (known := _find_device(name))), "llvm-cpu")

@@ -149,6 +149,14 @@ def test_python_that_ends_inside_a_block_of_an_open_fence_is_incomplete(end: str
     assert (None if verdict is None else verdict.kind) is kind
 
 
+def test_a_part_of_a_word_is_not_asked_for() -> None:
+    """The rest of the program is missing, and no definition of a name that only the cut made."""
+    code = "import tvm\nfrom tvm import relax\n\nbuilder = relax.BlockBuilder()\nbui"
+    found = extract(make_issue(f"`BlockBuilder` crashes.\n\n```python\n{code}", "[Bug] crash", "apache/tvm"))
+    assert isinstance(found, Repro)
+    assert [one.kind for one in found.missing] == ["rest"]
+
+
 def test_python_with_brackets_in_strings_and_comments_is_whole() -> None:
     code = 'import tvm\nx = \'([\'  # {\ny = """ ( """\nassert tvm.tir.Var(x, \'int32\') is None\n'
     parsed = read_pieces(make_issue(f"Wrong.\n\n```python\n{code}"), "tvm")

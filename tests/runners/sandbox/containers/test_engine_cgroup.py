@@ -57,6 +57,7 @@ def test_counters_of_the_container_are_found(group: EngineCgroup, place: Path) -
     assert (group.read_cpu_s(), group.read_peak_bytes(), group.ran_out_of_memory()) == (2.5, 4096, False)
 
 
+@pytest.mark.thorough
 def test_counters_are_followed_between_two_readings(place: Path, group: EngineCgroup, tmp_path: Path) -> None:
     """The group may appear late and vanish before the next question."""
     shutil.move(tmp_path / "id", tmp_path / "later")
@@ -138,6 +139,7 @@ def test_id_file_is_requested_only_to_find_the_engines_group(counted: bool, tmp_
     assert [word for word in words if word.startswith("--cidfile")] == ([f"--cidfile={cidfile}"] if counted else [])
 
 
+@pytest.mark.thorough
 def test_probe_ends_when_its_processor_time_is_used_up(
     place: Path, group: EngineCgroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,3 +44,32 @@ def test_a_machine_in_the_prose_is_no_device() -> None:
         == "llvm-cpu"
     )
     assert read_devices(DeviceText(commands="iree-compile a.mlir", prose="It fails on MI300X only.")).chosen == "hip"
+
+
+@pytest.mark.parametrize(
+    ("output", "named"),
+    [
+        ('for backend #hal.executable.target<"rocm", "rocm-hsaco-fb", {abi = "hip"}>', ("rocm",)),
+        ("0. Program arguments: iree-compile --iree-hal-target-backends=vmvx a.mlir", ("vmvx",)),
+        ("0. Program arguments: iree-compile --iree-hip-target=gfx942 a.mlir", ("hip",)),
+        ("a.mlir:3:8: error: failed to legalize operation 'tensor.pack'", ()),
+    ],
+)
+def test_quoted_output_names_the_target_of_mlir_without_a_command(output: str, named: tuple[str, ...]) -> None:
+    assert read_devices(DeviceText(commands="func.func @f() {}", output=output)).named == named
+    flags = "iree-compile --iree-hal-target-backends=llvm-cpu"
+    assert read_devices(DeviceText(commands=flags, output=output)).named == ("llvm-cpu",)
+
+
+@pytest.mark.parametrize(
+    ("title", "named"),
+    [
+        ("[CPU] wrong tile sizes", ("llvm-cpu",)),
+        ("Softmax fails on x86_64", ("llvm-cpu",)),
+        ("Compiles on CPU, fails on GPU", ()),
+        ("Softmax fails", ()),
+    ],
+)
+def test_a_title_names_the_processor_unless_it_names_a_gpu_too(title: str, named: tuple[str, ...]) -> None:
+    """A device that the text names is not assumed."""
+    assert read_devices(DeviceText(commands="func.func @f() {}", title=title)).named == named
