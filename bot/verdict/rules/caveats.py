@@ -16,12 +16,11 @@ from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Mark each version in the headline that is a fork, not a release."""
+    """Say of each version in the headline that is a fork that it is one. The table gives its commit."""
     headline = verdict.headline
-    for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
-        named = f"{version} (a fork at {fork.partition(',')[0]}, not a release)"
+    for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
         parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
-        headline = named.join(parts)
+        headline = f"{'fork' if parts[0] else 'Fork'} {version}".join(parts)
     return replace(verdict, headline=headline)
 
 
