@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -98,7 +99,7 @@ def make_plan(
         of_its_day, why = catalogue.find_dated(toolchain, repro.day)
         notes = (*notes, f"by the day of the report: {why}")
     nearest = reported or of_its_day
-    extra = [] if options.versions else [nearest, None if reported else _find_fork_before(repro, catalogue)]
+    extra = [] if options.versions else [nearest, _find_fork_before(repro, catalogue, reported)]
     order = _sort_by_age(chosen, [build for one in extra for build in _list_extra_builds(one, catalogue)])
     fits = len(order) <= MAX_RUN_ALL
     known = [version for version in order if version in answered]
@@ -176,10 +177,16 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
     return release, (f"the report names no version: {why}",)
 
 
-def _find_fork_before(repro: Repro, catalogue: Catalogue) -> Release | None:
-    """Return the fork before the first named version that is older than every release."""
-    found = (catalogue.find_fork_before(repro.testcase.toolchain, text) for text in repro.claim.versions)
-    return next((fork for fork in found if fork is not None), None)
+def _find_fork_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
+    """Return the fork before the first named version, or before the day of the report, that is older than every
+    release. None if a version is named that has a build."""
+    toolchain, day = repro.testcase.toolchain, repro.day
+    named = any(re.search(r"\d", text) for text in repro.claim.versions)
+    if reported is not None and (named or reported.source == "bundle"):
+        return None
+    found = (catalogue.find_fork_before(toolchain, text) for text in repro.claim.versions)
+    fork = next((one for one in found if one is not None), None)
+    return fork or (catalogue.find_fork_before_day(toolchain, day) if day is not None else None)
 
 
 def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[str, ...]:

@@ -83,10 +83,13 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     cut = find_cut(parsed.document, parsed.pieces)
     if cut is None or not _needs_rest(found, cut):
         return _note_open_end(parsed, found)
-    rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
+    if cut.inside in ("output", "sentence"):
+        rest = Missing(kind=REST, name=f"the report, with its testcase: line {cut.line} breaks off, {cut.why}")
+    else:
+        rest = Missing(kind=REST, name=f"the {cut.inside} that breaks off in line {cut.line}: {cut.why}")
     missing = (*(one for one in found.missing if one.kind not in ("code", CALL) and one.name != cut.word), rest)
     if isinstance(found, NoRepro):
-        reason = f"The description breaks off inside a {cut.inside}, in line {cut.line}."
+        reason = f"The description breaks off inside its {cut.inside}, in line {cut.line}."
         return replace(found, reason=reason, missing=missing)
     return replace(found, missing=missing)
 
@@ -105,7 +108,7 @@ def _needs_rest(found: Extraction, cut: Cut) -> bool:
     if isinstance(found, NoRepro):
         return True
     if cut.piece is None:
-        return False
+        return False  # the end of a sentence or of output: the testcase stands above it
     if cut.inside == "command":
         calls, _ = parse_commands(cut.piece.text)
         return bool(calls) and calls[-1].argv[0] in {step[0] for step in found.testcase.steps if step}

@@ -419,6 +419,10 @@ def _describe_definition(evidence: Evidence) -> str:
             assert_never(never)
 
 
+def _describe_reach(evidence: Evidence, summary: str) -> str:
+    return f"{_on(evidence)}, the run never calls {_names(evidence, 'names')}, which the title names"
+
+
 _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: _describe_access,
     FindingKind.UNDEFINED_OPERAND: _describe_operand,
@@ -435,5 +439,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.DEVICE_SPECIFIC: _describe_devices,
     FindingKind.NONDETERMINISTIC: _describe_nondeterminism,
     FindingKind.REFERENCE: _describe_reference,
+    FindingKind.REACH: _describe_reach,
     FindingKind.API_MOVED: _describe_moved_name,
 }

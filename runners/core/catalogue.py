@@ -186,6 +186,17 @@ class Catalogue:
             default=None,
         )
 
+    def find_fork_before_day(self, toolchain: str, day: date) -> Release | None:
+        """Return the youngest fork of a day before the first release; None for other days.
+
+        The first release after such a day may hold the fix already.
+        """
+        releases = self.get_listing(toolchain).releases
+        if day >= min((r.released for r in releases if r.source == "index"), default=day):
+            return None
+        forks = (r for r in releases if r.source == "bundle" and r.released <= day)
+        return max(forks, key=lambda release: release.order, default=None)
+
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
         """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
 

@@ -252,6 +252,12 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         refuted_by="an operator of the module that NumPy defines in another way",
         is_cause=False,
     ),
+    FindingKind.REACH: KindFacts(
+        title="A clean run calls none of the names in the title",
+        blames=Blame.NOBODY,
+        refuted_by="a call of one of these names during the run",
+        is_cause=False,
+    ),
     FindingKind.API_MOVED: KindFacts(
         title="The testcase uses a name that this release no longer has",
         blames=Blame.RELEASE,

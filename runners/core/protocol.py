@@ -93,6 +93,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     message stands there is the reported one. Empty for other reports."""
     sometimes: bool = False
     """True if the report calls the failure flaky: then more than two runs have to agree."""
+    accused: tuple[Name, ...] = ()
+    """Names in the title that look like code: passes, operators, functions. Not all of them are the compiler's."""
 
 
 # ---------------------------------------------------------------------------------------------- one probe
@@ -273,6 +275,7 @@ class FindingKind(StrEnum):
     API_MOVED = "api-moved"
     MISSING = "missing"
     WRONG_CALL = "wrong-call"
+    REACH = "reach"
 
 
 class Finding(Wire, frozen=True, kw_only=True):

@@ -6,13 +6,14 @@ the sandbox when Python starts.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from runners.core.toolchain.facts import Bundle
 from runners.environments.files import make_folder
 from runners.environments.stand_ins.compile import compile_stub
 
-LAYOUT = "bundle 3"
+LAYOUT = "bundle 4"
 """Part of the digest of environments with a bundle. Increase the number when `complete_bundle` writes other files."""
 
 _STUBS = "reprobot_stubs"
@@ -20,15 +21,23 @@ _DRIVER = "libcuda.so.1"
 """The driver's symbols have no version; each other library's symbols have its soname as version."""
 
 
-def complete_bundle(bundle: Bundle, site: Path) -> None:
+def complete_bundle(
+    bundle: Bundle, site: Path, beside: Mapping[str, Mapping[str, Collection[str]]] | None = None
+) -> None:
     """Add the stand-ins, their loader and the bundle's path to the environment's packages.
+
+    ``beside`` are the libraries that other packages link and lack: functions by symbol version, by soname. A process
+    has one library of a name, and loads those of the bundle first: they have these functions too.
 
     Raises:
         InfraError: there is no C compiler.
     """
     folder = make_folder(site / _STUBS)
     for soname, functions in bundle.stubs.items():
-        compile_stub(soname, {"" if soname == _DRIVER else soname: functions}, folder)
+        by_version: dict[str, set[str]] = {"" if soname == _DRIVER else soname: set(functions)}
+        for version, names in (beside or {}).get(soname, {}).items():
+            by_version.setdefault(version, set()).update(names)
+        compile_stub(soname, by_version, folder)
     (site / "reprobot_bundle.py").write_text(render_loader(bundle), encoding="utf-8")
     (site / "reprobot_bundle.pth").write_text(f"{bundle.path}\nimport reprobot_bundle\n", encoding="utf-8")
 

@@ -147,9 +147,11 @@ class Store:
             self.say(f"building {build} for Python {interpreter.version}")
             assembler.assemble(lock, draft / "site")
             bundle = find_toolchain(release.toolchain).find_bundle(release.version)
+            replaced = self._needs_stand_ins(lock)
             if bundle:
-                bundles.complete_bundle(bundle, draft / "site")
-            if self._needs_stand_ins(lock):
+                beside = gpu.list_missing(draft / "site") if replaced else {}
+                bundles.complete_bundle(bundle, draft / "site", beside)
+            if replaced:
                 gpu.add_stand_ins(draft / "site")
             write_text(draft / "lock.txt", lock)
 

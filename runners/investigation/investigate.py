@@ -51,11 +51,25 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         findings = cause.find()
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
-        findings = (*findings, *compare_results(state))
+        findings = (*findings, *compare_results(state), *_check_reach(state))
     found = [*findings, *find_device_differences(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
         build_range = _bisect_between_releases(state)
     return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)
+
+
+def _check_reach(state: InvestigationState) -> tuple[Finding, ...]:
+    """Ask whether the clean run of the newest release reaches what the report accuses, if no run is bad."""
+    plan, newest = state.plan, state.plan.order[-1]
+    clean = [seen for seen in state.seen if seen.answer is Answer.GOOD and seen.version == newest]
+    if not plan.diagnose or not plan.claim.accused or not clean or state.is_late:
+        return ()
+    if any(seen.answer is Answer.BAD for seen in state.seen):
+        return ()
+    if any(seen.variant is Variant.ORIGINAL for seen in clean):
+        return state.tools.check_reach(newest, plan.testcase)
+    ported = state.tools.port(plan.testcase, newest)
+    return state.tools.check_reach(newest, ported.testcase) if ported is not None else ()
 
 
 def _search_only(state: InvestigationState, build_range: BuildRange) -> Investigation:

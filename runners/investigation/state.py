@@ -89,6 +89,8 @@ class Tools:
     """Take note that the runs on which the answer rests are made."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
+    check_reach: Callable[[str, Testcase], tuple[Finding, ...]] = lambda _version, _testcase: ()
+    """A release and a testcase that is clean there → a finding if the run calls nothing that the report accuses."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
     """True for a run in which the build refused the text, or lacks a name that the text uses."""
     stand_ins: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
+from runners.diagnosis.reach import check_reach
 from runners.investigation.state import BuildSearch, Port, Tools, make_cell
 from runners.probe.observe import make_observation, make_request, observe_cell
 from runners.toolchains import find_toolchain
@@ -88,6 +89,10 @@ def make_tools(
         means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
+    def look_for_reach(version: str, testcase: Testcase) -> tuple[Finding, ...]:
+        means = make_means(execute, progress, plan)
+        return check_reach(testcase, version, plan.claim.accused, toolchain.FAILURES.packages, means)
+
     return Tools(
         run=run_cell,
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
@@ -98,6 +103,7 @@ def make_tools(
         targets=toolchain.REWRITING.targets,
         diagnose=look_for_cause,
         compare=compare,
+        check_reach=look_for_reach,
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
         tell=tell,

@@ -78,6 +78,21 @@ def test_a_version_between_two_forks_is_enclosed_by_builds() -> None:
         assert made.reported is None
 
 
+def test_a_report_from_before_the_first_release_runs_on_the_fork_before_it() -> None:
+    """Where its day chooses a release, which may hold the fix already. A named release needs no fork."""
+    older = replace(release("0.6"), source="bundle", fork="abc", released=date(2025, 6, 1))
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(older, *listing.releases))})
+    for day, named, runs in (
+        (date(2025, 12, 20), None, True),
+        (date(2025, 12, 20), "1.2", False),
+        (date(2026, 3, 1), None, False),
+        (date(2025, 5, 1), None, True),
+    ):
+        asked = replace(repro(named) if named else repro(), day=day)
+        assert ("0.6" in make_plan(asked, catalogue, RunOptions()).plan.order) is runs, (day, named)
+
+
 def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
     """It keeps its position in the order."""
     assert "1.0rc0" not in plan("1.4").order

@@ -15,6 +15,7 @@ from typing import Literal
 from bot.extract.blocks.kinds import IMPORT_ROW
 from bot.extract.blocks.markdown import Document, Prose, Shape, find_unclosed_span
 from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.command_line.shell import is_command, parse_commands
 from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import list_tools
@@ -26,11 +27,11 @@ class Cut:
 
     line: int
     """The last line of the description that is not blank, 1-based."""
-    inside: Literal["program", "command"]
+    inside: Literal["program", "command", "output", "sentence"]
     why: str
     """The open end in words: ``2 brackets are open``."""
     piece: Piece | None = None
-    """The piece that breaks off; None for a command in a sentence."""
+    """The piece that breaks off; None for a command or a name in a sentence, and for output."""
     word: str = ""
     """The part of a word that is the last line. It is no name of the program's."""
 
@@ -47,15 +48,25 @@ def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
             piece, word = broken
             return Cut(line=last, inside="program", why="its last line is a part of a word", piece=piece, word=word)
         joined = _join_python(document, pieces, at_end[-1])
-        return _find_cut_in_code(joined, last) or _find_open_region(document, joined, last)
+        in_code = _find_cut_in_code(joined, last) or _find_open_region(document, joined, last)
+        return in_code or _find_cut_in_output(document, at_end[-1], last)
     if _ends_with_imports(document.source[:last]):
         return Cut(line=last, inside="program", why="it ends with its imports")
     return next((_find_cut_in_prose(p, last) for p in document.prose if not p.comment and p.lines[1] >= last), None)
 
 
 def _ends_with_imports(rows: Sequence[str]) -> bool:
-    """True if the text ends with imports of a program without a fence; the last of them may break off."""
-    return len(rows) > 1 and bool(_LAST_IMPORT.fullmatch(rows[-1])) and bool(IMPORT_ROW.match(rows[-2]))
+    """True if the text ends with imports of a program without a fence; the last of them may break off.
+
+    A single import must stand below the heading of the steps.
+    """
+    above = next((row for row in reversed(rows[:-1]) if row.strip()), "")
+    heading = _HEADING.match(above)
+    starts = heading is not None and classify_heading(heading["text"]) is IssueSection.STEPS
+    return bool(rows) and bool(_LAST_IMPORT.fullmatch(rows[-1])) and (starts or bool(IMPORT_ROW.match(above)))
+
+
+_HEADING = re.compile(r" {0,3}#{1,6} (?P<text>[^\n]{1,200})")
 
 
 _LAST_IMPORT = re.compile(r" {0,8}(?:import|from) [A-Za-z_.][\w.]{0,200}(?: (?:import|as)\b[^\n]{0,300})?\s{0,8}")
@@ -171,6 +182,31 @@ def _describe_open_command(text: str) -> str:
     return "" if any(not word.startswith("-") for word in calls[-1].argv[1:]) else "it names no input"
 
 
+def _find_cut_in_output(document: Document, piece: Piece, last: int) -> Cut | None:
+    """Return the cut in output at the end of the description, in a fence without its closing line.
+
+    Its last row has an open bracket or code span, or is a frame of a stack: an exception would end the stack.
+    """
+    block = next((one for one in document.blocks if one.index == piece.block), None)
+    if block is None or block.shape is not Shape.FENCE or piece.kind not in (Kind.OUTPUT, Kind.TRACEBACK):
+        return None
+    row = block.text.rstrip().rpartition("\n")[2]
+    opened = _count_open(MLIR_TOKEN, row) > 0 or row.count("`") % 2 > 0
+    if not opened and not _STACK_ROW.match(row):
+        return None
+    why = "the last row of its stack is a frame" if not opened else "its last row has an open bracket"
+    return Cut(line=last, inside="output", why=why)
+
+
+_STACK_ROW = re.compile(r"\s*(?:File \"|\^{3,}|[~^]+\s*$|\d{1,4}: |\[bt\]|#\d{1,4} )")
+
+
 def _find_cut_in_prose(paragraph: Prose, last: int) -> Cut | None:
     open_span = find_unclosed_span(paragraph.text)
-    return Cut(line=last, inside="command", why="its code span is open") if is_command(open_span) else None
+    if is_command(open_span):
+        return Cut(line=last, inside="command", why="its code span is open")
+    # A stray backtick stands before the end of its sentence.
+    return Cut(line=last, inside="sentence", why="its code span is open") if _NAME.fullmatch(open_span) else None
+
+
+_NAME = re.compile(r"[\w./-]{1,80}")

@@ -243,7 +243,7 @@ def _is_no_value(line: str) -> bool:
 
 
 def read_comments(code: str, expected: str) -> tuple[str, str]:
-    """Return the printed and the expected output that comments beside ``print`` calls state.
+    """Return the printed and the expected output that comments beside and below ``print`` calls state.
 
     A comment of values alone states printed output if the report expects other values.
     """
@@ -254,10 +254,29 @@ def read_comments(code: str, expected: str) -> tuple[str, str]:
             wanted.append(value)
         elif found["printed"] or (expected and _is_values(value) and value not in expected):
             actual.append(value)
+    for found in _list_comments_below(code[:MAX_CODE_CHARS]):
+        (wanted if found["wanted"] else actual).append(found["value"].strip())
     return _join_bounded(actual), _join_bounded(wanted)
 
 
+def _list_comments_below(code: str) -> Iterator[re.Match[str]]:
+    """Yield the comments in the rows below a ``print`` call that name what they hold: ``# should print: [4.]``."""
+    below = False
+    for row in code.split("\n"):
+        found = _COMMENT_BELOW.match(row)
+        if below and found is not None:
+            yield found
+        else:
+            below = row.lstrip().startswith("print(")
+
+
 MAX_CODE_CHARS = 100_000
+_COMMENT_BELOW = re.compile(
+    r"^[ \t]{0,40}#[ \t]{0,8}(?:(?P<printed>(?:it )?(?:gives|prints|printed|got|returns|outputs?|actual))"
+    r"|(?P<wanted>expect(?:ed|s)|should (?:be|print|give|return)|wanted))[ \t]{0,8}[:=]?[ \t]{0,8}"
+    r"(?P<value>(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b))[^\n]{1,300})$",
+    re.I,
+)
 _PRINT_COMMENT = re.compile(
     r"^[ \t]*print\([^#\n]{0,300}\)[ \t]*#[ \t]*(?:(?P<printed>(?:it )?(?:gives?|gave|prints?|printed|got|gets?"
     r"|returns?|outputs?|shows?|actual(?:ly)?|here|->|=>))|(?P<wanted>expect(?:ed|s)?|should (?:be|print|give|return)"

@@ -11,6 +11,7 @@ import msgspec
 from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
+from bot.extract.claim.accused import list_accused
 from bot.extract.claim.failure import find_signature, list_failure_pieces
 from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
@@ -67,6 +68,7 @@ def read_claim(source: ClaimSource) -> Claim:
         actual=actual,
         expected=expected,
         told=_collect_told(source) if signature is None or signature.type == OUTPUT_TYPE else "",
+        accused=list_accused(source.title),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 
@@ -169,6 +171,17 @@ _MEMORY = _any_of(
     *(r"memory (?:usage|use|consumption|footprint)", r"(?:uses|using|consumes|needs|takes|allocates) \S+ ?[MG]i?B\b"),
     r"too much memory",
 )
+_ACCEPTS = _any_of(
+    r"(?:do(?:es)?(?: not|n['’]t)|did(?: not|n['’]t)|fail(?:s|ed)? to|never|without) (?:\w+ ){0,2}"
+    r"(?:reject|refus|rais(?:e|ing)\b|throw|complain|diagnos|validat|error out"
+    r"|(?:report|emit|giv|print)\w* (?:an? |any )?(?:error|exception))",
+    r"no (?:error|exception|diagnostic)s?\b",
+    r"missing (?:\w+ ){0,2}(?:errors?|validations?|checks?|diagnostics?)\b",
+    r"accept(?:s|ed|ing)? (?:an? )?(?:\w+ )?(?:invalid|illegal|ill-formed|malformed|wrong)",
+    r"(?:invalid|illegal|ill-formed|malformed)\b[^.\n]{0,60}\b(?:is|are|was|were|gets?) (?:silently )?accepted",
+    r"should (?:have )?(?:raised?|throw|reject(?:ed)?|refused?|be (?:rejected|refused|an error))\b",
+)
+"""A title that misses an error: what the compiler accepts runs to its end, and so shows the failure."""
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
@@ -184,6 +197,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _classify_failure(source, signature, quoted)
+    if _ACCEPTS.search(title):
+        return ClaimKind.WRONG_RESULT
     aborts = vocabulary_of(source.toolchain).failures.assertions_abort
     if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
         return ClaimKind.CRASH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
@@ -10,7 +11,8 @@ from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
 from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_failure, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
-from runners.core.protocol import Answer, Observation, Outcome
+from runners.core.failure.normalize import simplify_name
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
@@ -40,10 +42,28 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         return withhold(verdict, why, "to decide: the inputs of the call")
     if evidence.assumed_device and verdict.kind is VerdictKind.NOT_REPRODUCED:
         return _weigh_assumed_device(verdict, evidence)
+    if verdict.kind is VerdictKind.NOT_REPRODUCED and (names := _find_unreached(evidence)):
+        shown = join_names([quote_span(name, MAX_DEVICE) for name in names])
+        why = f"the title is about {shown}, which the run never calls"
+        return withhold(verdict, why, f"to decide: a testcase that calls {names[0]}")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
     return verdict
+
+
+def _find_unreached(evidence: Evidence) -> list[str]:
+    """Return names of the title that no clean run called or printed; empty if one was, or if it is not known."""
+    found = next((one for one in evidence.findings if one.kind is FindingKind.REACH), None)
+    names = found.evidence.get("names") if found is not None else None
+    if not isinstance(names, list):
+        return []
+    accused = [name for name in evidence.plan.claim.accused if name in names]
+    printed = {simplify_name(word) for seen in evidence.observations for word in _WORD.findall(seen.excerpt)}
+    return [] if any(simplify_name(name) in printed for name in accused) else accused
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _rests_on_a_clean_end(verdict: Verdict, evidence: Evidence) -> bool:

@@ -79,3 +79,8 @@ def name_type(failure_type: str) -> str:
     """Return a signature's type as a title without an article: ``MLIR error``, ``TypeError``."""
     name = describe_type(failure_type)
     return name if name == failure_type else name.removeprefix("an ").removeprefix("a ")
+
+
+def simplify_name(name: str) -> str:
+    """Return a name without case and underscores: an importer's class ``LayerNorm`` stands for ``layer_norm``."""
+    return name.replace("_", "").lower()

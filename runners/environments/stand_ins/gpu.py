@@ -60,12 +60,16 @@ def add_stand_ins(site: Path) -> tuple[str, ...]:
     """
     written: list[str] = []
     for inside in LINKED.values():
-        folder = site / inside
-        libraries = {path.name: found for path in folder.glob("*.so*") if (found := read_library(path)) is not None}
-        for soname, functions in _find_missing(libraries).items():
-            compile_stub(soname, functions, folder)
+        for soname, functions in list_missing(site, inside).items():
+            compile_stub(soname, functions, site / inside)
             written.append(soname)
     return tuple(written)
+
+
+def list_missing(site: Path, inside: str = "torch/lib") -> dict[str, dict[str, set[str]]]:
+    """Return the functions of each GPU library that the libraries of a folder link and lack, by symbol version."""
+    libraries = {path.name: read_library(path) for path in (site / inside).glob("*.so*")}
+    return _find_missing({name: found for name, found in libraries.items() if found is not None})
 
 
 def _find_missing(libraries: dict[str, SharedLibrary]) -> dict[str, dict[str, set[str]]]:

@@ -825,16 +825,23 @@ def test_the_same_program_in_todays_notation_shows_that_the_failure_is_not_there
     assert {Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE} <= set(verdict.grounds)
 
 
+def test_the_same_program_in_todays_names_is_clean_if_two_releases_agree() -> None:
+    """A name is replaced by one with the same meaning. One release alone may have run something else."""
+    verdict = judge(evidence((I, I, I, I), *port_cleanly("1.0", "1.3", notation_only=False)))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "in today's names" in verdict.headline
+
+
 @pytest.mark.parametrize(
     ("outcomes", "ports"),
     [
-        ((I, I, I, I), port_cleanly("1.0", "1.3", notation_only=False)),
+        ((I, I, I, I), port_cleanly("1.3", notation_only=False)),
         ((I, I, I, I), port_cleanly("1.0")),
-        ((I, I, I, I), [*port_cleanly("1.3"), *port_cleanly("1.0", notation_only=False)]),
+        ((I, I, I, I), [*port_cleanly("1.3", notation_only=False), observe("1.0", S, variant=Variant.PORTED)]),
         ((S, I, I, I), port_cleanly("1.3")),
         ((U, U, U, U), port_cleanly("1.3")),
     ],
-    ids=["calls another API", "not the newest", "one calls another API", "read and failed", "no build answers"],
+    ids=["other names on one", "not the newest", "other names, one fails", "read and failed", "no build answers"],
 )
 def test_other_clean_ports_show_nothing(outcomes: Sequence[Outcome], ports: Sequence[Observation]) -> None:
     assert judge(evidence(outcomes, *ports)).kind is not VerdictKind.NOT_REPRODUCED
@@ -1008,6 +1015,18 @@ def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     assert withheld.kind is VerdictKind.INCONCLUSIVE
     assert any("only defines" in reason for reason in withheld.reasons)
     assert judge(replace(fixed, only_defines=True)) == judge(fixed)
+
+
+def test_a_clean_run_that_never_calls_what_the_title_names_is_no_answer() -> None:
+    """What it prints counts as reached; and a failure as reported reached it."""
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, accused=("fuse_ops", "MyNet")))
+    missed = Finding(kind=FindingKind.REACH, summary="", evidence={"names": ["fuse_ops"], "version": ORDER[-1]})
+    withheld = judge(evidence((P, P, P, P), plan=plan, findings=(missed,)))
+    assert withheld.leaning is VerdictKind.NOT_REPRODUCED
+    assert "`fuse_ops`, which the run never calls" in withheld.headline
+    printing = msgspec.structs.replace(observe(ORDER[-1], P, attempt=2), excerpt="def FuseOps(x):")
+    assert judge(evidence((P, P, P, P), printing, plan=plan, findings=(missed,))).kind is VerdictKind.NOT_REPRODUCED
+    assert judge(evidence((M, M, P, P), plan=plan, findings=(missed,))).kind is VerdictKind.FIXED
 
 
 @pytest.mark.parametrize(

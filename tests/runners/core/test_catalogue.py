@@ -222,6 +222,17 @@ def test_the_fork_before_a_version_older_than_the_releases_is_found(catalogue: C
     assert {text: fork.version if fork else None for text, fork in found.items()} == expected
 
 
+def test_the_fork_before_a_day_older_than_the_releases_is_found(catalogue: Catalogue) -> None:
+    """The first release after that day may hold the fix already."""
+    expected = {date(2026, 4, 19): "0.22.0", date(2025, 1, 1): "0.17.dev0", date(2020, 1, 1): None}
+    found = {day: catalogue.find_fork_before_day("tvm", day) for day in (*expected, date(2026, 8, 1))}
+    assert {day: fork.version if fork else None for day, fork in found.items()} == {
+        **expected,
+        date(2026, 8, 1): None,
+    }
+    assert catalogue.find_fork_before_day("iree", date(2023, 1, 1)) is None
+
+
 def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
     """They are no releases, and no part of ``all`` or of a range around them."""
     assert all(release.source == "index" for release in catalogue.select("tvm", "all"))

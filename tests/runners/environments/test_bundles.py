@@ -37,6 +37,15 @@ def test_stand_ins_report_that_there_is_no_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
+def test_a_stand_in_of_a_bundle_has_the_functions_that_other_packages_link(tmp_path: Path) -> None:
+    """A process loads one library of a name: PyTorch beside a fork was refused for a function of the CUDA runtime."""
+    linked = {"libreprobottest.so.9": {"libreprobottest.so.9": {"reprobotTestOther"}, "": {"reprobotTestPlain"}}}
+    complete_bundle(BUNDLE, tmp_path, linked)
+    library = ctypes.CDLL(str(tmp_path / "reprobot_stubs/libreprobottest.so.9"))
+    assert library.reprobotTestLaunch() == library.reprobotTestOther() == library.reprobotTestPlain() == 100
+
+
+@pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
 def test_bundle_folder_is_on_the_path(tmp_path: Path) -> None:
     """Python inside the sandbox reads one .pth file, which imports a module that compiles."""
     complete_bundle(BUNDLE, tmp_path)

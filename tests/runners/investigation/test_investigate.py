@@ -391,6 +391,23 @@ def test_code_reported_as_working_runs_on_a_failing_release() -> None:
     assert all(one.variant is not Variant.CONTROL for one in clean.observations)
 
 
+def test_the_clean_run_of_the_newest_release_is_asked_what_it_reaches() -> None:
+    """Only if the title names code, and nothing fails as reported."""
+    asked: list[str] = []
+
+    def check_reach(version: str, _testcase: Testcase) -> tuple[Finding, ...]:
+        asked.append(version)
+        return (Finding(kind=FindingKind.REACH, summary="", evidence={"names": ["fuse_ops"]}),)
+
+    accusing = make_plan(claim=Claim(kind=ClaimKind.ERROR, accused=("fuse_ops",)))
+    seen = run(accusing, lambda *_: Outcome.PASS, check_reach=check_reach)
+    assert [finding.kind for finding in seen.findings] == [FindingKind.REACH]
+    run(make_plan(), lambda *_: Outcome.PASS, check_reach=check_reach)
+    run(accusing, lambda *_: Outcome.MATCH, check_reach=check_reach)
+    run(accusing, lambda *_: Outcome.OTHER_FAILURE, check_reach=check_reach)
+    assert asked == [ORDER[-1]]
+
+
 def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
     """The newest run with the wrong result is compared with the nearest right one, not with the oldest."""
     asked: list[tuple[str, str]] = []

@@ -189,3 +189,31 @@ def test_a_description_that_ends_with_the_imports_of_a_program_breaks_off(last: 
     head = "LegalizeOps fails with an error.\n\n### Steps to reproduce\n\n"
     assert _judge(f"{head}  import numpy as np\n  import tvm\n  {last}") is VerdictKind.INCOMPLETE
     assert _judge(f"{head}It is enough to\nimport tvm") is VerdictKind.NO_REPRO
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "```\nRuntimeError: verification failed:\n  `T_power` is accessed by host memory (it is no",
+        '```\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\n    build(mod)\n    ^^^^^^',
+        "The model `model_div_i64_",
+        "### Steps to reproduce\n\n  import numpy as",
+    ],
+)
+def test_a_description_that_breaks_off_before_its_program_is_incomplete(end: str) -> None:
+    """Its last row is half a sentence, half a stack, or the first row of the program."""
+    assert _judge(f"LegalizeOps in tvm fails with an error.\n\n{end}") is VerdictKind.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "```\nRuntimeError: verification failed: no thread is bound",
+        '```\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\nValueError: no',
+        '```\n  File "a.py", line 3\n```',
+        "The model `model_div_i64_1` is attached.",
+        "A stray backtick ` in the last sentence of the report.",
+    ],
+)
+def test_a_whole_description_without_a_program_has_no_testcase(end: str) -> None:
+    assert _judge(f"LegalizeOps in tvm fails with an error.\n\n{end}") is VerdictKind.NO_REPRO

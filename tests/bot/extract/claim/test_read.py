@@ -39,6 +39,11 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm: FuseOps mutates its input", "", ClaimKind.WRONG_RESULT),
         ("tvm: argmax is off by one", "", ClaimKind.WRONG_RESULT),
         ("FuseOps cannot fuse a reshape", "tvm shows two functions.", ClaimKind.WRONG_RESULT),
+        ("tvm: vectorizing a reduction does not raise an error", "", ClaimKind.WRONG_RESULT),
+        ("tvm accepts an invalid axis", "It should raise an error.", ClaimKind.WRONG_RESULT),
+        ("tvm: a shape of another rank should be rejected", "", ClaimKind.WRONG_RESULT),
+        ("iree-compile: missing check of the number of results", "", ClaimKind.WRONG_RESULT),
+        ("tvm raises an error for a valid axis", "It should not raise an error.", ClaimKind.ERROR),
         ("tvm: the analyzer fails to prove an inequality", "", ClaimKind.WRONG_RESULT),
         ("[CPU] iree-compile does not vectorize a transpose", "", ClaimKind.WRONG_RESULT),
         ("tvm cannot compile a loop", "", ClaimKind.ERROR),
@@ -500,3 +505,23 @@ def test_a_label_inside_a_block_names_the_output_below_it(body: str, actual: str
     claim = extract_repro(body, title="abs gives wrong values").claim
     assert (claim.actual, claim.expected) == (actual, expected)
     assert claim.signature is None or claim.signature.message == actual.split("\n")[0]
+
+
+def test_comments_below_a_print_state_its_output() -> None:
+    """Only those that name what they hold, and only below the print."""
+    found = extract_claim(
+        """
+        tvm gives wrong values.
+
+        ```python
+        import tvm
+        # prints: 9
+        out = tvm.runtime.tensor([1])
+        print(out)
+        # prints:  [1.]
+        # should print: [128.]
+        # see line 12
+        ```
+        """
+    )
+    assert (found.actual.strip(), found.expected.strip()) == ("[1.]", "[128.]")

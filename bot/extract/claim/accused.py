@@ -1,0 +1,25 @@
+"""Find the names that the title of a report accuses: passes, operators, functions. Pure.
+
+A title holds other names too, such as those of another framework. Which of them are the compiler's is found where the
+compiler is installed (`runners.guest.script.exercise`).
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_TITLE, MAX_NAMES = 400, 8
+_SPAN = re.compile(r"`([^`\n]{1,120})`")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_CODE = re.compile(r"[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w*[A-Za-z0-9]|\w+\.\w[\w.]*[A-Za-z]\w*")
+"""Camel case, underscores, or dots: what is no word of a language."""
+_FAILURE = re.compile(r"(?:Error|Exception|Warning|Fault)$")
+
+
+def list_accused(title: str) -> tuple[str, ...]:
+    """Return the last parts of the dotted names in a title: those between backticks or in the form of code."""
+    text = title[:MAX_TITLE]
+    quoted = [name for span in _SPAN.findall(text) for name in _NAME.findall(span)]
+    plain = [name for name in _NAME.findall(_SPAN.sub(" ", text)) if _CODE.fullmatch(name)]
+    last = (name.rpartition(".")[2] for name in (*quoted, *plain))
+    return tuple(dict.fromkeys(name for name in last if len(name) > 2 and not _FAILURE.search(name)))[:MAX_NAMES]

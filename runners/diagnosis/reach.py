@@ -1,0 +1,70 @@
+"""Does a clean run reach what the report accuses? One instrumented run tells which of the accused names it called."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from runners.core.failure.normalize import simplify_name
+from runners.core.protocol import Finding, FindingKind, Testcase, TestcaseKind
+from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.diagnosis import Means
+from runners.core.toolchain.guest import make_launch_step
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """Accused names that the run called, and those that the compiler has."""
+
+    reached: list[str] = []
+    known: list[str] = []
+
+
+def check_reach(
+    testcase: Testcase, version: str, accused: Sequence[str], packages: Sequence[str], means: Means
+) -> tuple[Finding, ...]:
+    """Return a finding with the accused names that the compiler has, if a run of the testcase called none of them.
+
+    Only a testcase whose own code uses none of them is run: otherwise its run reaches them, or fails before.
+    """
+    if testcase.kind is not TestcaseKind.PYTHON or len(testcase.steps) != 1 or not accused:
+        return ()
+    if uses_names(testcase, accused):
+        return ()
+    _, script, *arguments = testcase.steps[0]
+    step = make_launch_step("script.exercise", ",".join(packages), ",".join(accused), script, *arguments)
+    claims = means.run_hook(version, msgspec.structs.replace(testcase, steps=(step,)))
+    found = read_evidence(claims, FindingKind.REACH, Reach)
+    missed = [name for name in accused if found is not None and name in found.known]
+    if found is None or found.reached or not missed:
+        return ()
+    summary = f"the run on {version} called none of {', '.join(missed)}"
+    return (Finding(kind=FindingKind.REACH, summary=summary, evidence={"names": missed, "version": version}),)
+
+
+def uses_names(testcase: Testcase, names: Sequence[str]) -> bool:
+    """True if the code of a testcase uses one of the names. An import alone is no use."""
+    wanted = {simplify_name(name) for name in names}
+    return any(simplify_name(word) in wanted for code in testcase.files.values() for word in _list_words(code))
+
+
+def _list_words(code: str) -> list[str]:
+    """Return the names in the expressions of a program and the words of its strings; all its words if broken."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _WORD.findall(code)
+    words: list[str] = []
+    for node in nodes:
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                words.append(name)
+            case ast.Constant(value=str(text)):
+                words += _WORD.findall(text)
+            case _:
+                pass
+    return words
