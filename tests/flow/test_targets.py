@@ -35,11 +35,9 @@ extend.mlir:2:8: {error} ('memref<2112xi4>') to ('memref<1056xi8>') that remaine
 """
 
 
-def reproduce(error: str) -> Report:
+def reproduce(error: str, title: str = "Extension of i4 does not compile") -> Report:
     body = BODY.format(text=EXTEND, error=error)
-    issue = Issue(
-        title="Extension of i4 does not compile", body=body, created=date(2025, 6, 25), source="i4.md", sha256="0"
-    )
+    issue = Issue(title=title, body=body, created=date(2025, 6, 25), source="i4.md", sha256="0")
     catalogue = load_catalogue()
     return verbs.reproduce_issue(
         issue,
@@ -66,3 +64,11 @@ def test_another_failure_of_a_target_leaves_the_question_open() -> None:
     assert report.verdict.kind is VerdictKind.INCONCLUSIVE
     assert "compiled for `hip`, 3.5.0 ends with" in report.verdict.headline
     assert Outcome.COMPILED in {seen.outcome for seen in report.observations}
+
+
+def test_a_report_about_an_amd_gpu_is_compiled_for_its_chip() -> None:
+    """The compiler refuses AMD without a chip: that refusal would be our own."""
+    report = reproduce(UNRESOLVED, "[ROCm] Extension of i4 does not compile on gfx1100")
+    assert report.verdict.kind is VerdictKind.FIXED
+    assert "--iree-hip-target=gfx1100" in list_shell_lines(report)
+    assert {seen.device for seen in report.observations} == {"hip"}

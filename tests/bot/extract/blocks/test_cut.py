@@ -163,3 +163,23 @@ def test_a_reply_with_the_whole_program_completes_a_cut_description() -> None:
     found = extract(issue)
     assert isinstance(found, Repro)
     assert _MODULE.strip() in "\n".join(found.testcase.files.values()) or found.missing
+
+
+_SCRIPT = """\
+A script fails with `RuntimeError: no kernel`:
+
+```python
+import numpy as np
+from iree.compiler import compile_str
+
+x = np.random.randn(4, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [("y = x.astyp", VerdictKind.INCOMPLETE), ("y = x.T", None), ("y = x.astype(int)", None), ("x.T", None)],
+)
+def test_python_that_breaks_off_inside_the_name_of_a_method_is_incomplete(end: str, kind: VerdictKind | None) -> None:
+    """An attribute that is not called ends a program rarely, and holds data then."""
+    assert _judge(_SCRIPT + end) is kind
