@@ -71,8 +71,6 @@ class _Rewriter(ScopedTransformer):
 
     def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
         """True if nothing uses what an import binds, apart from what another import binds too."""
-        if self.idioms.imports_register:
-            return False
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = dotted_name(alias.asname.name if alias.asname else alias.name)
         if scope is None or not bound or len(node.names) > 1:
@@ -80,6 +78,12 @@ class _Rewriter(ScopedTransformer):
         every = [one for one in scope.assignments if isinstance(one, metadata.ImportAssignment)]
         others = {one.name for one in every if one.node is not node}
         return not any(one.references for one in every if one.node is node and one.name not in others)
+
+    def _is_unused_member(self, node: cst.ImportFrom, alias: cst.ImportAlias) -> bool:
+        """True if nothing uses the name that ``from module import name`` binds, wherever else it is bound."""
+        scope = self.get_metadata(metadata.ScopeProvider, node, None)
+        bound = dotted_name(alias.asname.name if alias.asname else alias.name)
+        return scope is not None and bool(bound) and not any(one.references for one in scope[bound])
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
         return False
@@ -113,6 +117,7 @@ class _Rewriter(ScopedTransformer):
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.BaseSmallStatement | cst.FlattenSentinel[cst.BaseSmallStatement]:
+        """Port the names that an import takes from a module. A name without a successor goes if nothing uses it."""
         module = dotted_name(original_node.module)
         if not module or original_node.relative:
             return updated_node
@@ -126,6 +131,9 @@ class _Rewriter(ScopedTransformer):
         before = len(self.changes)
         for alias in original_node.names:
             old = f"{module}.{dotted_name(alias.name)}"
+            if self.names.find_successor(old, imported=True) is None and self._is_unused_member(original_node, alias):
+                self.record_change(original_node, f"import {old}", "pass", notation=True)
+                continue
             new = self._port_import(old)
             if new != old:
                 self.record_change(original_node, old, new)
@@ -134,6 +142,8 @@ class _Rewriter(ScopedTransformer):
         if len(self.changes) == before:
             return updated_node
         statements = [_import_from_home(updated_node, home, aliases) for home, aliases in by_home.items()]
+        if not statements:
+            return cst.Pass()
         return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
 
     def _port_import(self, old: str) -> str:

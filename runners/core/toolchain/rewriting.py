@@ -114,8 +114,6 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
-    imports_register: bool = True
-    """True if an import may do more than bind a name. Otherwise an unused import of an absent module is left out."""
     implied: tuple[ImpliedArgument, ...] = ()
     """Arguments to add, if one variable of the testcase has them."""
     call_forms: tuple[CallForm, ...] = ()

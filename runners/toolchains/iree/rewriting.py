@@ -97,7 +97,6 @@ def find_idioms(version: str) -> Idioms:
         port_string=_port_string,
         flags_program="iree-compile",
         rename_program=_rename_program,
-        imports_register=False,
         implied=_IMPLIED,
         port_pipeline=_anchor_pipeline,
     )
