@@ -6,9 +6,9 @@ SHELL := bash
 TVM_EXAMPLE ?= examples/issues/two-dense-layers-share-one-weight.md
 IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 
-# Tests wait for processes and for limits: one worker more than processors keeps these busy.
+# Tests wait for processes and for limits: two workers more than processors keep these busy.
 CORES := $(shell nproc)
-WORKERS := $(shell expr $(CORES) + 1)
+WORKERS := $(shell expr $(CORES) + 2)
 # The tests of a file share what the file caches, such as runs of a compiler. tests/conftest.py gives the order.
 # `loadgroup` of pytest-xdist 3.8 does nothing under pytest 9.2: the names of groups do not reach the identifiers.
 BY_FILE := --dist loadfile --no-loadscope-reorder
@@ -17,13 +17,16 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
+.PHONY: demo test whole check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
-test: devices $(READY) style  ## everything: sandboxes and compilers too
+test: devices $(READY)  ## everything: sandboxes and compilers too
+	@$(MAKE) --no-print-directory --jobs 2 style whole
+
+whole: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
 check: python $(READY)  ## what runs without sandbox or compiler, in about 90 seconds

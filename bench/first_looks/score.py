@@ -78,7 +78,8 @@ def load_round(number: int | str, outputs: Path | None = None) -> dict[str, list
 
 def list_rounds() -> list[str]:
     """The numbers of the rounds that have been run, in order."""
-    return sorted(path.name.removeprefix("round-").partition(".")[0] for path in FOLDER.glob("round-*.outputs.json"))
+    rounds = (path.name.removeprefix("round-").partition(".")[0] for path in FOLDER.glob("round-*.outputs.json"))
+    return sorted(rounds, key=int)
 
 
 # ---------------------------------------------------------------------------------------------- running

@@ -101,7 +101,7 @@ def assemble_report(
         ),
         likely=ranked.likely,
         smaller=seen.smaller,
-        plan=plan,
+        plan=evidence.plan,
         releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
         repository=repository or "",
         unranked=ranked.problem,

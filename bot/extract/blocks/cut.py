@@ -101,9 +101,10 @@ def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece)
 
 
 def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None:
-    """Return the cut in a program that ends inside a ``with`` or a loop, in a fence without its closing line.
+    """Return the cut in a program that ends inside a ``with``, a loop or the name of an attribute.
 
-    Programs of that form exist, and open fences exist; both at once are the mark of a text that was cut.
+    The fence has no closing line. Programs of that form exist, and open fences exist; both at once are the mark of a
+    text that was cut.
     """
     block = next((one for one in document.blocks if one.index == piece.block), None)
     tree = parse_python(piece.text) if block is not None and block.shape is Shape.FENCE else None
@@ -113,7 +114,23 @@ def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None
     opened = isinstance(end, ast.With | ast.For | ast.While | ast.Try) or (
         isinstance(end, ast.If) and "__name__" not in ast.unparse(end.test)
     )
-    return Cut(line=last, inside="program", why="its last line is inside a block", piece=piece) if opened else None
+    if opened:
+        return Cut(line=last, inside="program", why="its last line is inside a block", piece=piece)
+    halved = _is_part_of_name(end, block.text if block is not None else "")
+    why = "its last line is a part of a word"
+    return Cut(line=last, inside="program", why=why, piece=piece) if halved else None
+
+
+def _is_part_of_name(end: ast.stmt, text: str) -> bool:
+    """True if a program ends with an attribute that it does not call, that holds no data, and that occurs once."""
+    value = getattr(end, "value", None)
+    if not isinstance(value, ast.Attribute) or value.attr in _DATA:
+        return False
+    return len(re.findall(rf"\b{value.attr}\b", text)) == 1
+
+
+_DATA = frozenset({"T", "shape", "dtype", "size", "ndim", "data", "real", "imag", "device", "grad", "weight", "bias"})
+"""Attributes of arrays and layers with which a statement often ends."""
 
 
 def _join_python(document: Document, pieces: Sequence[Piece], piece: Piece) -> Piece:

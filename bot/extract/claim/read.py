@@ -127,11 +127,25 @@ _SIGNALS = (
     ("SIGABRT", _any_of(r"aborted\b", r"sigabrt\b")),
 )
 """The names that shells and people give to the signal that ended a program."""
+_OCCASION = r"(?:run|time|try|trie|compilation|execution|invocation|attempt|launche?)s?\b"
+"""What happens again and again, in phrases that say how often it goes wrong."""
 _SOMETIMES = _any_of(
     *(r"sometimes\b", r"occasional(?:ly)?\b", r"intermittent(?:ly)?\b", r"sporadic(?:ally)?\b", r"flak(?:y|iness)\b"),
     *(r"non-?determinis\w+", r"now and (?:then|again)\b", r"once in a while\b", r"from time to time\b"),
-    *(r"not (?:always|every time)\b", r"every (?:second|third|other|few) (?:or \w+ )?(?:run|time|try|call)s?\b"),
-    r"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?(?:time|run|attempt|trie)s?\b",
+    *(
+        r"not (?:always|every time)\b",
+        rf"every (?:second|third|other|few|\d+(?:st|nd|rd|th)?) (?:or \w+ )?(?:{_OCCASION}|calls?\b)",
+    ),
+    rf"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?{_OCCASION}",
+    rf"(?:once|twice|one|two|three|\d+) (?:times? )?(?:in|of|out of) (?:\d+|two|three|four|five|ten) {_OCCASION}",
+    *(
+        r"times out of (?:\d+|two|three|four|five|ten)\b",
+        rf"from (?:one )?{_OCCASION} to (?:the )?(?:next|{_OCCASION})",
+    ),
+    rf"(?:differ|var(?:y|ies)|change|inconsistent|unstable)\w* (?:\w+ ){{0,3}}between (?:\w+ )?{_OCCASION}",
+    rf"(?:differs?|chang(?:es|ing)|var(?:y|ies)|unstable|inconsistent) (?:\w+ )?(?:with|on|in) each {_OCCASION}",
+    rf"each {_OCCASION} (?:prints|gives|returns|computes|shows) (?:another|an?other|a different|different|other)\b",
+    *(r"rarely\b", r"unpredictabl\w+", r"(?:race condition|data race)\b", r"not (?:reliably )?reproducible\b"),
     r"random(?:ly)? (?:fail|crash|hang|segfault|pass)\w*",
     *(r"(?:different|other) (?:result|output|value|number)s? (?:each|every) (?:time|run)\b", r"some runs\b"),
     *(r"at random\b", r"comes and goes\b", r"unstable (?:result|output)s?\b"),

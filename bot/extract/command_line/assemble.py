@@ -22,12 +22,16 @@ def assemble_commands(
     device: str,
     tools: CommandLineTools,
     linked: frozenset[str] = frozenset(),
+    chip: tuple[str, ...] = (),
 ) -> Workspace:
-    """Return files and steps for ``calls`` over the MLIR of ``pieces``. An added compile step is for ``device``."""
+    """Return files and steps for ``calls`` over the MLIR of ``pieces``.
+
+    An added compile step, or an added target, is for ``device`` and has the flags ``chip``.
+    """
     inputs = rank_inputs(pieces)
     first = bool(calls) and all(runs_reproducer(call.argv, tools) for call, _ in calls)
     inputs.sort(key=lambda piece: is_reproducer(piece, tools) is not first)
-    work = Workspace(tools=tools, device=device, inputs=inputs, output=output, linked=linked)
+    work = Workspace(tools=tools, device=device, inputs=inputs, output=output, linked=linked, told=chip)
     if tools.check is not None and any(call.argv[0] == tools.check.name for call, _ in calls):
         rewrite_check_tests(work, tools.check)
     for word in ignored:
@@ -53,14 +57,19 @@ def _order_calls(calls: Sequence[LocatedCall], tools: CommandLineTools) -> Seque
     return calls
 
 
-def assemble_plain_compile(pieces: Sequence[Piece], device: str, tools: CommandLineTools) -> Workspace | None:
-    """Return the compiler's most ordinary call on the best MLIR, for a report about compiling without a command."""
+def assemble_plain_compile(
+    pieces: Sequence[Piece], device: str, tools: CommandLineTools, told: tuple[str, ...] = ()
+) -> Workspace | None:
+    """Return the compiler's most ordinary call on the best MLIR, for a report about compiling without a command.
+
+    ``told`` are the flags that sentences of the report give.
+    """
     inputs = [p for p in rank_inputs(pieces) if not is_dump(p) and p.cue not in (Cue.WORKS, Cue.EXPECTED)]
     if not inputs:
         return None
     piece = min(inputs, key=lambda one: is_reproducer(one, tools))
     name = piece.name if piece.name.endswith(".mlir") else "input.mlir"
-    work = Workspace(tools=tools, device=device, inputs=inputs, output="")
+    work = Workspace(tools=tools, device=device, inputs=inputs, output="", told=told)
     work.add_file(name, piece)
     if tools.reproducers is not None and (step := tools.reproducers.run(piece.text, name)) is not None:
         work.add_repair("run-reproducer", " ".join(step))

@@ -195,7 +195,8 @@ def _read_call(words: list[str], piped: bool) -> ToolCall | None:
     if tool is None:
         return None
     argv, stdin, stdout = [tool], "-" if piped else "", ""
-    following = iter(rest[1:])
+    again = len(rest) > 1 and rest[1] != rest[0] and _read_tool(rest[1]) == tool and "/" in rest[1]
+    following = iter(rest[2:] if again else rest[1:])  # a driver prints the program's name, then its path
     for word in following:
         if word == "|":
             stdout = "|"

@@ -146,8 +146,10 @@ def _add_target(work: Workspace, argv: list[str]) -> list[str]:
     flag = work.tools.choose_target(argv, text, work.device) if text else None
     if flag is None or (work.tools.no_target and work.tools.no_target in work.output):
         return argv
-    work.add_repair("add-target", f"{flag}, because the command names no target")
-    return [argv[0], flag, *argv[1:]]
+    given = {word.partition("=")[0] for word in argv}
+    added = [flag, *(one for one in work.told if one.partition("=")[0] not in given)]
+    work.add_repair("add-target", f"{' '.join(added)}, because the command names no target")
+    return [argv[0], *added, *argv[1:]]
 
 
 def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:
@@ -247,6 +249,6 @@ def _add_implied_compile(work: Workspace, module: str) -> None:
 
 def add_compile_step(work: Workspace, name: str, module: str) -> None:
     """Add the compiler's most ordinary call, which compiles ``name`` to ``module``."""
-    argv = work.tools.compile_input(work.device, name, module)
+    argv = (*work.tools.compile_input(work.device, name, module), *work.told)
     work.steps.append(argv)
     work.add_repair(ADD_COMPILE, " ".join(argv))

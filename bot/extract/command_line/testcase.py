@@ -33,16 +33,18 @@ def extract_commands(
     inputs, good_inputs = _split_inputs_by_cue(parsed.pieces)
     if good_inputs and not working:
         working = failing
-    text = "\n".join(" ".join(call.argv) for call, _ in failing)
-    devices = parsed.vocabulary.read_devices(DeviceText(commands=text, title=parsed.issue.title, prose=parsed.prose))
+    commands = "\n".join(" ".join(call.argv) for call, _ in failing)
+    text = DeviceText(commands=commands, title=parsed.issue.title, prose=parsed.prose)
+    devices = parsed.vocabulary.read_devices(text)
     device = choose_device(toolchain, devices)
     output = "\n".join(p.text for p in parsed.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
     linked = find_linked_names(parsed.issue.body)
-    workspace = assemble_commands(failing, ignored, inputs, output, device, tools, linked)
+    chip = tools.choose_chip(replace(text, output=output), device)
+    workspace = assemble_commands(failing, ignored, inputs, output, device, tools, linked, chip)
     repro = _make_repro(parsed, toolchain, workspace, devices)
     if not working:
         return repro
-    control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked)
+    control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked, chip)
     return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
 
 
@@ -60,7 +62,7 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None
     device = choose_device(toolchain, devices)
-    workspace = assemble_plain_compile(parsed.pieces, device, tools)
+    workspace = assemble_plain_compile(parsed.pieces, device, tools, _list_told(text, device, tools))
     if workspace is None:
         return None
     if workspace.produced and not devices.named:
@@ -71,6 +73,13 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
             return None
     return _make_repro(parsed, toolchain, workspace, devices)
+
+
+def _list_told(text: DeviceText, device: str, tools: CommandLineTools) -> tuple[str, ...]:
+    """Return the flags of the report's sentences, and those that the device needs beside them."""
+    told = tools.list_told_flags(text)
+    given = {flag.partition("=")[0] for flag in told}
+    return (*told, *(flag for flag in tools.choose_chip(text, device) if flag.partition("=")[0] not in given))
 
 
 def _split_inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:

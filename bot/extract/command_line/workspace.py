@@ -26,6 +26,8 @@ class Workspace:
     inputs: list[Piece]
     output: str
     """Output and tracebacks that the issue quotes."""
+    told: tuple[str, ...] = ()
+    """Flags of an added compile step or target, from the report's sentences."""
     linked: frozenset[str] = frozenset()
     """Names of files that the issue offers behind a link: no other block stands for them."""
     files: dict[str, str] = field(default_factory=dict)

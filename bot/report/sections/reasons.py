@@ -36,7 +36,7 @@ def list_reasons(report: Report) -> tuple[str, ...]:
 _EXPLAINED_BY_A_RUN = {VerdictKind.UNTESTABLE, VerdictKind.INCONCLUSIVE, VerdictKind.DIFFERENT_FAILURE}
 _TOLD = (
     (r"the same testcase with|with that memory filled", r"; with |decides whether|` works\b"),
-    (r"the type of the error and its stack are the same", r"at the same place with another message"),
+    (r"the type of the error and its place are the same", r"at the same place with another message"),
     (r"[\w.]+ does not run it as posted; ported to its API", r""),
 )
 """Starts of reasons, and the words by which a headline states the same: the end of a control run, an equal stack. A

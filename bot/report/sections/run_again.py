@@ -80,7 +80,7 @@ def _choose_runs(report: Report) -> tuple[Observation, ...]:
     """
     device = report.plan.device if report.plan is not None else ""
     here = [seen for seen in report.observations if device in ("", seen.device) and not seen.fork]
-    originals = [seen for seen in here if seen.variant is Variant.ORIGINAL]
+    originals = [seen for seen in here if seen.variant in (Variant.ORIGINAL, Variant.RETARGETED)]
     if pair := next(filter(None, (_find_pair(originals, one.version) for one in reversed(originals))), ()):
         return pair
     ends = [
@@ -121,9 +121,15 @@ def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exa
         f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{changed}{under}",
         *(
             shlex.join([*start, *_list_uv_words(release, toolchain.COMPANIONS, repro), *step])
-            for step in repro.testcase.steps
+            for step in _list_steps(seen, repro)
         ),
     ]
+
+
+def _list_steps(seen: Observation, repro: Repro) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of a run. One for another target than the assumed one lists them as its changes."""
+    changed = seen.variant is Variant.RETARGETED
+    return tuple(tuple(line.split()) for line in seen.changes) if changed else repro.testcase.steps
 
 
 _USUAL_PYTHON = "3.11"

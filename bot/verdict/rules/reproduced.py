@@ -163,7 +163,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 (*grounds, Ground.REWORDED),
                 f"{newest_bad} fails as reported; {newest}, {name_newest(evidence)}, fails at the same place"
                 " with another message.",
-                ("the type of the error and its stack are the same, and only the message differs from the report",),
+                ("the type of the error and its place are the same, and only the message differs from the report",),
                 used,
             )
         case _ if evidence.plan.claim.kind is ClaimKind.CRASH and (said := find_diagnostic(evidence, newest)):

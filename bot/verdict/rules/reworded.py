@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.compare import compare_signatures
 from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.failure.parse import NATIVE
-from runners.core.protocol import ClaimKind, Outcome, Signature, Variant
+from runners.core.failure.rejection import is_rejected
+from runners.core.protocol import ClaimKind, Observation, Outcome, Signature, Variant
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.toolchains import find_toolchain
 
@@ -17,11 +20,12 @@ def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     """True if the newest release fails with the reported error in another wording, as posted or ported.
 
     Messages change from release to release; the calls that lead to them stay. This holds only for a reported error,
-    and only if in every run of the newest release the type, all frames and at least half of the words agree.
+    and only if in every run of the newest release the type, all frames and at least half of the words agree. A
+    compiler's diagnostic has no frames: there, the same operation of the program must fail in the same stage.
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:
         return False
-    known = [seen.signature for seen in evidence.list_originals() if seen.version == newest_bad and seen.signature]
+    known = [seen for seen in evidence.list_originals() if seen.version == newest_bad and seen.signature]
     later = [
         seen
         for seen in evidence.observations
@@ -31,7 +35,10 @@ def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     return bool(known and later) and all(
         seen.outcome is Outcome.OTHER_FAILURE
         and seen.signature is not None
-        and _is_reworded_signature(known[-1], seen.signature, vocabulary)
+        and (
+            _is_reworded_signature(known[-1].signature, seen.signature, vocabulary)
+            or (_fails_at_same_place(known[-1], seen, vocabulary) and not is_rejected(seen, vocabulary))
+        )
         for seen in later
     )
 
@@ -40,10 +47,35 @@ _REPORTED_PROGRAM = {Variant.ORIGINAL, Variant.PORTED}
 _MIN_FRAMES = 3
 
 
-def _is_reworded_signature(known: Signature, seen: Signature, vocabulary: FailureVocabulary) -> bool:
-    if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
+def _is_reworded_signature(known: Signature | None, seen: Signature, vocabulary: FailureVocabulary) -> bool:
+    if known is None or seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
     return len(known.frames) >= _MIN_FRAMES and compare_signatures(known, seen, vocabulary).score >= 0.5
+
+
+_DIAGNOSTIC = re.compile(r"^[^\s:][^\n:]{0,300}:(?P<place>\d{1,7}:\d{1,7}): error: (?P<said>[^\n]{0,400})", re.M)
+_STAGES = re.compile(r"failed to (?P<stage>configure|run configuration|run translation|translate|serialize)\b")
+"""Stages that follow the passes over the whole module."""
+
+
+def _fails_at_same_place(known: Observation, seen: Observation, vocabulary: FailureVocabulary) -> bool:
+    """True if diagnostics of both runs point at one operation of the program, and both runs ended in one stage.
+
+    A third of the words must agree: in a program of one operation, every failure is at the same place.
+    """
+    before, after = known.signature, seen.signature
+    if before is None or after is None or {before.type, after.type} != {COMPILER_DIAGNOSTIC}:
+        return False
+    (places, stage), (later, ends) = _read_places(known), _read_places(seen)
+    alike = compare_signatures(before, after, vocabulary).score >= 1 / 3
+    return alike and bool(places & later) and stage == ends
+
+
+def _read_places(seen: Observation) -> tuple[set[str], str]:
+    """Return the places of the diagnostics that are no note of a stage, and the stage; empty before all stages."""
+    found = list(_DIAGNOSTIC.finditer(seen.excerpt))
+    stages = [stage["stage"] for one in found if (stage := _STAGES.search(one["said"]))]
+    return {one["place"] for one in found if not _STAGES.search(one["said"])}, (stages or [""])[0]
 
 
 def find_diagnostic(evidence: Evidence, version: str) -> str | None:

@@ -220,6 +220,10 @@ class CommandLineTools:
     """A call of the compiler → the suffix of its output file."""
     choose_target: Callable[[Sequence[str], str, str], str | None] = lambda _argv, _text, _device: None
     """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
+    list_told_flags: Callable[[DeviceText], tuple[str, ...]] = lambda _text: ()
+    """The text of a report without a command → flags of the compiler in its sentences about the failure."""
+    choose_chip: Callable[[DeviceText, str], tuple[str, ...]] = lambda _text, _device: ()
+    """The text of a report and a device → the flags without which the compiler refuses that device."""
     no_target: str = ""
     """The compiler's message about a missing target. A report that quotes this message is about the call as it is."""
     informs: re.Pattern[str] | None = None

@@ -793,7 +793,7 @@ def test_the_reporter_is_not_asked_for_what_our_own_failure_hides(ended: Ended, 
         (
             VerdictKind.CONFIRMED,
             "0.27.0 fails at the same place with another message.",
-            "the type of the error and its stack are the same, and only the message differs from the report",
+            "the type of the error and its place are the same, and only the message differs from the report",
         ),
         (VerdictKind.FIXED, "0.26.0 runs cleanly.", "0.27.0 does not run it as posted; ported to its API, it fails"),
     ],

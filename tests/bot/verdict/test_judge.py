@@ -807,6 +807,48 @@ def test_another_error_is_not_a_reworded_one(seen: Evidence) -> None:
     assert judge(seen).kind is VerdictKind.INCONCLUSIVE
 
 
+def diagnosed(place: str, said: str, stage: str = "run translation of source executable") -> Evidence:
+    """The reported diagnostic on three releases, and another on the newest."""
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"),
+        claim=Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message=LEGALIZE)),
+    )
+    printed = [(version, M, "4:8", LEGALIZE, "run translation of source executable") for version in ORDER[:3]]
+    seen = [
+        observe(
+            version, outcome, toolchain="iree", signature=Signature(type="mlir-error", message=message),
+            excerpt=f"a.mlir:{at}: error: {message}\na.mlir:1:1: error: failed to {ended}\n",
+        )
+        for version, outcome, at, message, ended in [*printed, ("1.3", S, place, said, stage)]
+    ]  # fmt: skip
+    return Evidence(plan=plan, observations=tuple(seen), findings=())
+
+
+LEGALIZE = "failed to legalize operation 'vector.insert' that was explicitly marked illegal"
+OF_ANOTHER = "failed to legalize operation 'vector.broadcast' that was explicitly marked illegal: %2 ="
+
+
+def test_a_diagnostic_about_the_same_operation_in_the_same_stage_is_the_same_error() -> None:
+    """The pass names what it made of the operation, which changes from release to release."""
+    verdict = judge(diagnosed("4:8", OF_ANOTHER))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert verdict.confidence < 0.9
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        diagnosed("7:8", OF_ANOTHER),
+        diagnosed("4:8", OF_ANOTHER, "serialize executables"),
+        diagnosed("4:8", "one or more operations with large vector sizes were found"),
+    ],
+)
+def test_a_diagnostic_elsewhere_or_in_other_words_is_another_error(seen: Evidence) -> None:
+    """Another operation of the program, another stage, or nothing in common."""
+    assert judge(seen).kind is VerdictKind.INCONCLUSIVE
+
+
 def test_a_clean_port_is_not_overruled_by_words() -> None:
     """Ported to the newest release it runs cleanly: fixed, even if the posted testcase fails with another message."""
     said = reworded("Check failed: (IsFloat(x)) is false: only for floats")

@@ -7,7 +7,7 @@ stand in the line of their operation, so that later lines keep their numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.toolchains.iree.notations.rule import TYPE, VALUE, Notation, find_dialect, read_shape
@@ -140,11 +140,12 @@ _ZERO_POINTS = {
     "conv2d": (3, "input_zp", "weight_zp"),
     "conv3d": (3, "input_zp", "weight_zp"),
     "depthwise_conv2d": (3, "input_zp", "weight_zp"),
+    "transpose_conv2d": (3, "input_zp", "weight_zp"),
     "avg_pool2d": (1, "input_zp", "output_zp"),
     "negate": (1, "input1_zp", "output_zp"),
 }
 """Operation → the number of its operands without zero points, and its zero points."""
-_ACCUMULATES = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "avg_pool2d"})
+_ACCUMULATES = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "avg_pool2d"})
 _QUANTIZED = re.compile(r"#tosa\.\w+_quant<(?P<items>[^<>]*)>")
 
 
@@ -213,6 +214,88 @@ def _write_pad(one: _Operation) -> str | None:
     return one.write((_make_shape("padding", widths), _make_one("value", "0", element)), {}, operands=1)
 
 
+def _make_list(name: str, items: list[str], element: str) -> tuple[str, str, str]:
+    kind = f"tensor<{len(items)}x{element}>"
+    return name, f'"tosa.const"() {{values = dense<[{", ".join(items)}]> : {kind}}}', kind
+
+
+def _write_rescale(one: _Operation) -> str | None:
+    """Write factors and zero points as operands, and name the way of rounding. Older forms have signed values."""
+    given = {key: value.partition(" ")[0] for key, value in one.attributes.items()}
+    factors, shifts = (_read_array(one.attributes.get(name, "")) for name in ("multiplier", "shift"))
+    elements = _read_element(one.types[0]), _read_element(one.to)
+    if len(one.operands) != 1 or not factors or not shifts or "" in elements or "scale32" not in given:
+        return None
+    made = (
+        _make_list("multiplier", factors, "i32" if given["scale32"] == "true" else "i16"),
+        _make_list("shift", shifts, "i8"),
+        _make_one("input_zp", given.get("input_zp", "0"), elements[0]),
+        _make_one("output_zp", given.get("output_zp", "0"), elements[1]),
+    )
+    rounding = "DOUBLE_ROUND" if given.get("double_round") == "true" else "SINGLE_ROUND"
+    kept = _drop(one.attributes, "multiplier", "shift", "input_zp", "output_zp", "double_round")
+    signs = {f"{side}_unsigned": "false" for side in ("input", "output")}
+    return one.write(made, {"rounding_mode": f'"{rounding}"', **signs, **kept})
+
+
+def _write_fully_connected(one: _Operation) -> str | None:
+    """Write the convolution with a window of one element, which took the place of the operation in TOSA.
+
+    Later rules write its parts in the forms of the release.
+    """
+    shapes = [read_shape(kind) for kind in (*one.types, one.to)]
+    sizes = [shape[1] for shape in shapes if shape is not None]
+    if len(one.operands) != 3 or len(sizes) != 4 or any(len(sizes[at]) != 2 for at in (0, 1, 3)):
+        return None
+    (rows, depth), (units, _) = sizes[0], sizes[1]
+    if not all(size.isdigit() for size in (rows, depth, units)):
+        return None
+    stem = "%tosa_" + re.sub(r"\W", "_", one.result.lstrip("%"))
+    given, weight, to = (_widen(kind) for kind in (one.types[0], one.types[1], one.to))
+    attributes = {
+        **one.attributes,
+        **{"pad": "array<i64: 0, 0, 0, 0>", "stride": "array<i64: 1, 1>", "dilation": "array<i64: 1, 1>"},
+    }
+    written = ", ".join(f"{key} = {value}" for key, value in attributes.items())
+    return " ".join(
+        (
+            _reshape(f"{stem}_given", one.operands[0], one.types[0], given, (rows, "1", "1", depth)),
+            _reshape(f"{stem}_weight", one.operands[1], one.types[1], weight, (units, "1", "1", depth)),
+            f'{stem}_conv = "tosa.conv2d"({stem}_given, {stem}_weight, {one.operands[2]}) {{{written}}}'
+            f" : ({given}, {weight}, {one.types[2]}) -> {to}",
+            _reshape(one.result, f"{stem}_conv", to, one.to, (rows, units)),
+        )
+    )
+
+
+def _reshape(result: str, value: str, kind: str, to: str, sizes: Sequence[str]) -> str:
+    return f'{result} = "tosa.reshape"({value}) {{new_shape = array<i64: {", ".join(sizes)}>}} : ({kind}) -> {to}'
+
+
+def _widen(kind: str) -> str:
+    """Return a matrix type with a window of one element between its dimensions."""
+    return re.sub(r"<(\?|\d+)x", r"<\1x1x1x", kind, count=1)
+
+
+_ENUMS = {"rounding_mode": "rounding_mode", "mode": "resize_mode", "nan_mode": "nan_mode"}
+"""Attribute → its enumeration, which was a string until 3.6.0."""
+
+
+def _write_enum(found: re.Match[str]) -> str | None:
+    written = f"{found['key']} = #tosa.{_ENUMS[found['key']]}<{found['value']}>"
+    return written if find_dialect(found) == "tosa" else None
+
+
+def _write_generic(found: re.Match[str]) -> str:
+    """Write an operation in the form that every release reads. 3.13.0 has its attributes in front of the colon."""
+    attributes = re.sub(
+        r"\b(rounding_mode|nan_mode|mode) = ([A-Z_]+)\b",
+        lambda one: f"{one[1]} = #tosa.{_ENUMS[one[1]]}<{one[2]}>",
+        found["attributes"],
+    )
+    return f'{found["result"]} = "tosa.{found["name"]}"({found["operands"]}) {{{attributes}}} : ('
+
+
 NOTATIONS = (
     Notation(
         old="multiplier = [1 : i32]",
@@ -235,6 +318,7 @@ NOTATIONS = (
         pattern=re.compile(r"(?P<head>\btosa\.mul\b[^\n{]{0,400}\{[^{}\n]{0,200}?\bshift = \d+) : i32"),
         write=lambda found: f"{found['head']} : i8",
     ),
+    _make_rule("fully_connected", _write_fully_connected, "tosa.conv2d"),
     *(
         _make_rule(name, _write_accumulator, "acc_type = …", "2.9.0" if name == "avg_pool2d" else "3.0.0")
         for name in sorted(_ACCUMULATES)
@@ -254,4 +338,23 @@ NOTATIONS = (
     _make_rule("mul", _write_mul, "tosa.mul with a shift"),
     _make_rule("clamp", _write_clamp, "tosa.clamp {min_val = …, max_val = …}"),
     *(_make_rule(name, _write_zero_points, f"tosa.{name} with zero points") for name in _ZERO_POINTS),
+    _make_rule("rescale", _write_rescale, "tosa.rescale with its factors as operands"),
+    _make_rule("resize", _write_shapes("scale", "offset", "border"), "tosa.resize with shapes"),
+    Notation(
+        old='mode = "NEAREST_NEIGHBOR"',
+        new="mode = #tosa.resize_mode<NEAREST_NEIGHBOR>",
+        pattern=re.compile(rf'\b(?P<key>{"|".join(_ENUMS)}) = "(?P<value>[A-Z_]{{1,40}})"'),
+        write=_write_enum,
+        gone_in="3.7.0",
+    ),
+    Notation(
+        old="tosa.concat %a {axis = 0 : i32}",
+        new='"tosa.concat"(%a) {axis = 0 : i32}',
+        pattern=re.compile(
+            rf"(?P<result>{VALUE}) = tosa\.(?P<name>(?!const\b|const_shape\b|variable)[a-z][\w]{{1,40}})"
+            rf" (?P<operands>{VALUE}(?:, {VALUE}){{0,40}}) <?\{{(?P<attributes>[^{{}}\n]{{1,4000}})\}}>? : \("
+        ),
+        write=_write_generic,
+        gone_in="3.13.0",
+    ),
 )

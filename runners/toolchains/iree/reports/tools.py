@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from runners.core.toolchain.guest import Step
-from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
+from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, DeviceText
 from runners.toolchains.iree.constant_data import list_missing_data
 from runners.toolchains.iree.reports.inputs import generate_inputs
 from runners.toolchains.iree.reports.reproducers import REPRODUCERS
@@ -46,6 +46,44 @@ def _choose_target(argv: Sequence[str], text: str, device: str) -> str | None:
     if argv[0] != "iree-compile" or any(_NAMES_TARGET.match(word) or _EARLY_PHASE.match(word) for word in argv):
         return None
     return None if _TARGET_IN_TEXT.search(text) else _make_backend_flag(device)
+
+
+_FLAG = re.compile(r"(?<![\w-])--iree-[a-z0-9-]{3,80}(?:=[\w.,+-]{1,80})?(?![\w=])")
+_OF_TARGET = re.compile(r"--iree-hal-|--iree-[\w-]*(?:list|dump|print|compile-to)")
+"""Flags of a target, which the device gives, and flags that only show something."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\n")
+_FAILS = re.compile(r"\b(?:fail|crash|error|hang|wrong|incompatib|segfault|assert|broken|invalid|abort)\w*", re.I)
+_WORKS = re.compile(
+    r"\b(?:works?|without|fine|passes|passing|unless|work-?around|disabl\w*|remov\w*|instead|no longer|avoid\w*"
+    r"|drop\w*|not (?:needed|required)|should|suggest\w*|succeeds?)\b",
+    re.I,
+)
+"""Words of a sentence about a flag with which it does not fail."""
+_AMD = frozenset({"hip", "rocm", "amdgpu"})
+_AMD_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b")
+
+
+def _list_told_flags(text: DeviceText) -> tuple[str, ...]:
+    """Return the flags in the title and in sentences about the failure.
+
+    A clean run without the flag that the report accuses would say nothing.
+    """
+    sentences = [text.title, *_SENTENCE_END.split(text.prose[:20_000])]
+    accusing = [one for at, one in enumerate(sentences) if not _WORKS.search(one) and (at == 0 or _FAILS.search(one))]
+    told = dict.fromkeys(flag for one in accusing for flag in _FLAG.findall(one) if not _OF_TARGET.match(flag))
+    return tuple(told)[:MAX_TOLD_FLAGS]
+
+
+def _choose_chip(text: DeviceText, device: str) -> tuple[str, ...]:
+    """Return the flag for the first chip of AMD in the report, else for a usual one. Without it, AMD is refused."""
+    if device not in _AMD:
+        return ()
+    chip = _AMD_CHIP.search("\n".join((text.title, text.prose, text.output, text.commands[:200_000])))
+    return (f"--iree-hip-target={chip[0] if chip else USUAL_CHIP}",)
+
+
+USUAL_CHIP = "gfx942"
+MAX_TOLD_FLAGS = 6
 
 
 _DRIVERS = {"vulkan", "cuda", "hip", "metal"}
@@ -144,6 +182,8 @@ TOOLS = CommandLineTools(
     compile_input=_compile_input,
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
+    list_told_flags=_list_told_flags,
+    choose_chip=_choose_chip,
     no_target="no HAL devices defined",
     informs=re.compile(r"--?(?:iree-(?:\w+-)*list-[\w-]+|list-passes|show-dialects|help[\w-]*)$"),
     run_module=_run_module,

@@ -217,3 +217,23 @@ def test_a_description_that_breaks_off_before_its_program_is_incomplete(end: str
 )
 def test_a_whole_description_without_a_program_has_no_testcase(end: str) -> None:
     assert _judge(f"LegalizeOps in tvm fails with an error.\n\n{end}") is VerdictKind.NO_REPRO
+
+
+_SCRIPT = """\
+A script fails with `RuntimeError: no kernel`:
+
+```python
+import numpy as np
+from iree.compiler import compile_str
+
+x = np.random.randn(4, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [("y = x.astyp", VerdictKind.INCOMPLETE), ("y = x.T", None), ("y = x.astype(int)", None), ("x.T", None)],
+)
+def test_python_that_breaks_off_inside_the_name_of_a_method_is_incomplete(end: str, kind: VerdictKind | None) -> None:
+    """An attribute that is not called ends a program rarely, and holds data then."""
+    assert _judge(_SCRIPT + end) is kind

@@ -316,6 +316,12 @@ def test_versions_that_pip_offers_are_not_the_reporters() -> None:
         "It randomly crashes.",
         "I get different values each time.",
         "The error is not always there.",
+        "Every few compilations the result is 0.",
+        "Wrong in 3 of 10 runs.",
+        "The values vary between executions.",
+        "From one attempt to the next, the sum changes.",
+        "Each run prints another value.",
+        "It rarely prints nan.",
     ],
 )
 def test_words_of_an_intermittent_failure_are_recognized(said: str) -> None:
@@ -325,7 +331,18 @@ def test_words_of_an_intermittent_failure_are_recognized(said: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["This always fails.", "Every time I compile it, it crashes.", "Random inputs are drawn.", "Run it twice."],
+    [
+        "This always fails.",
+        "Every time I compile it, it crashes.",
+        "Random inputs are drawn.",
+        "Run it twice.",
+        "Every second element is zero.",
+        "3 of 10 elements are wrong.",
+        "One of the calls is dropped.",
+        "The time between compilation and run is long.",
+        "Results differ between CPU and GPU.",
+        "It crashes on each call.",
+    ],
 )
 def test_a_failure_in_every_run_is_not_intermittent(said: str) -> None:
     """Similar words do not count."""

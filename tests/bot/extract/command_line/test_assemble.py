@@ -496,3 +496,25 @@ def test_a_report_about_missing_inputs_is_run_as_it_is() -> None:
     said = "```\n    INVALID_ARGUMENT; input list and function mismatch; expected 1 arguments but passed 0\n    ```"
     found = extract_repro(f"{MLIR}\n    {RUN}\n\n    It says:\n\n    {said}\n", "iree-run-module fails")
     assert found.testcase.steps[1] == ("iree-run-module", "--module=t.vmfb")
+
+
+@pytest.mark.parametrize(
+    ("title", "flag"),
+    [
+        ("[ROCm] twice fails to compile on gfx1100", "--iree-hip-target=gfx1100"),
+        ("[ROCm] twice fails to compile", "--iree-hip-target=gfx942"),
+        ("`--iree-opt-data-tiling` makes twice fail to compile", "--iree-opt-data-tiling"),
+    ],
+)
+def test_an_added_call_has_the_chip_and_the_flags_that_the_report_tells(title: str, flag: str) -> None:
+    """Without a chip, the compiler refuses AMD. Without the accused flag, a clean run says nothing."""
+    found = extract_repro(MLIR, title)
+    assert found.testcase.steps[0][-1] == flag
+
+
+def test_a_chip_is_added_with_the_target_that_a_command_lacks() -> None:
+    body = f"{MLIR}\n    `iree-compile twice.mlir -o a.vmfb` fails on gfx950.\n"
+    found = extract_repro(body, "[ROCm] crash")
+    assert found.testcase.steps[0][1:3] == ("--iree-hal-target-backends=rocm", "--iree-hip-target=gfx950")
+    given = extract_repro(body.replace("-o", "--iree-hip-target=gfx90a -o"), "[ROCm] crash")
+    assert not any("gfx950" in word for word in given.testcase.steps[0])

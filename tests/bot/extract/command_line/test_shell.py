@@ -27,6 +27,7 @@ def parse_argvs(text: str) -> list[tuple[str, ...]]:
         "➜  iree git:(main) ✗ iree-opt --x a.mlir",
         "(shark.venv) PS C:\\Users\\e\\w> iree-opt --x a.mlir",
         "C:\\tools\\iree-opt.exe --x a.mlir".replace("\\", "/"),
+        "iree-opt /usr/lib/python3/iree/compiler/tools/../_mlir_libs/iree-opt --x a.mlir",
     ],
 )
 def test_every_way_to_write_a_call_gives_the_same_argv(text: str) -> None:

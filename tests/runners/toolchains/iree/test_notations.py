@@ -326,3 +326,28 @@ def test_what_tosa_does_not_tell_stays(text: str) -> None:
 )
 def test_operations_of_executables_and_of_early_frontends(old: str, new: str) -> None:
     assert port(old) == new
+
+
+def test_tosa_attributes_behind_the_operands_are_read_by_every_release_in_the_general_form() -> None:
+    """3.13.0 has them in front of the colon. Enumerations were strings, then words."""
+    old = '%0 = tosa.resize %a, %s, %o, %b {mode = "NEAREST_NEIGHBOR"} : (T, U, V, V) -> W'
+    new = '%0 = "tosa.resize"(%a, %s, %o, %b) {mode = #tosa.resize_mode<NEAREST_NEIGHBOR>} : (T, U, V, V) -> W'
+    assert port(old) == new
+    assert port(old.replace('"NEAREST_NEIGHBOR"', "NEAREST_NEIGHBOR")) == new
+    assert port_notations(old, "3.6.0")[0] == old
+    plain = "%0 = tosa.maximum %a, %b : (T, T) -> T"
+    assert port(plain) == plain
+    assert port('%0 = stablehlo.custom %a {mode = "CLAMP"} : T') == '%0 = stablehlo.custom %a {mode = "CLAMP"} : T'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '%0 = "tosa.fully_connected"(%a, %w, %b) : (tensor<?x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> T',
+        '%0 = "tosa.rescale"(%a) {multiplier = array<i32: 1>, shift = array<i8: 1>} : (tensor<4xi8>) -> tensor<4xi8>',
+        '%0 = "tosa.resize"(%a) {output_size = array<i64: 8, 8>} : (tensor<1x4x4x1xf32>) -> tensor<1x8x8x1xf32>',
+    ],
+)
+def test_an_operation_of_tosa_that_lacks_what_its_later_form_needs_stays(text: str) -> None:
+    """A dynamic dimension has no constant shape; without the scale, the rounding is unknown."""
+    assert port(text) == text
