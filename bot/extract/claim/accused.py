@@ -10,6 +10,7 @@ import re
 
 MAX_TITLE, MAX_NAMES = 400, 8
 _SPAN = re.compile(r"`([^`\n]{1,120})`")
+_CALL = re.compile(r"\([^()]{0,100}\)$")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _CODE = re.compile(r"[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w*[A-Za-z0-9]|\w+\.\w[\w.]*[A-Za-z]\w*")
 """Camel case, underscores, or dots: what is no word of a language."""
@@ -17,9 +18,13 @@ _FAILURE = re.compile(r"(?:Error|Exception|Warning|Fault)$")
 
 
 def list_accused(title: str) -> tuple[str, ...]:
-    """Return the last parts of the dotted names in a title: those between backticks or in the form of code."""
+    """Return the names in a title: those alone between backticks, or in the form of code.
+
+    Each part of a dotted name counts: the operator of ``fmod.Tensor`` is its first part.
+    """
     text = title[:MAX_TITLE]
-    quoted = [name for span in _SPAN.findall(text) for name in _NAME.findall(span)]
+    spans = (_CALL.sub("", span.strip()) for span in _SPAN.findall(text))
+    quoted = [span for span in spans if _NAME.fullmatch(span)]
     plain = [name for name in _NAME.findall(_SPAN.sub(" ", text)) if _CODE.fullmatch(name)]
-    last = (name.rpartition(".")[2] for name in (*quoted, *plain))
-    return tuple(dict.fromkeys(name for name in last if len(name) > 2 and not _FAILURE.search(name)))[:MAX_NAMES]
+    parts = (part for name in (*quoted, *plain) if not _FAILURE.search(name) for part in name.split("."))
+    return tuple(dict.fromkeys(part for part in parts if len(part) > 2))[:MAX_NAMES]

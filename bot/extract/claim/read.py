@@ -211,7 +211,7 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _classify_failure(source, signature, quoted)
-    if _ACCEPTS.search(title):
+    if _ACCEPTS.search(title) and not _CRASH.search(title):  # it should raise an error instead of crashing
         return ClaimKind.WRONG_RESULT
     aborts = vocabulary_of(source.toolchain).failures.assertions_abort
     if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):

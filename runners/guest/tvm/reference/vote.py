@@ -4,8 +4,8 @@ The testcase runs unmodified. Each call of a function that was built from a modu
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
 change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
-Anything else is no vote. A module that was translated from another format, such as ONNX, may be wrong itself: then no
-vote agrees.
+Anything else is no vote. A module that was translated from another format, such as ONNX, or made by a pass that
+changed functions or parameters, may be wrong itself: then no vote agrees.
 
 The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
 the same process.
@@ -51,6 +51,8 @@ class Voter:
         self._depth = 0
         self._origins: dict[int, tuple[Any, Any]] = {}
         """Module and built object → the module that it was made from, by id. Keeping both alive keeps ids unique."""
+        self._remade: dict[int, Any] = {}
+        """Modules from a pass that changed functions or parameters, by id: the pass may have made them wrong."""
         self._calls = 0
         self._differs = False
         self._silent = False
@@ -82,8 +84,11 @@ class Voter:
                 made = original(*args, **words)
             finally:
                 self._depth -= 1
-            if not self._depth and isinstance(given, self._tvm.IRModule) and self._has_same_functions(given, made):
-                self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
+            if not self._depth and isinstance(given, self._tvm.IRModule):
+                if self._has_same_functions(given, made):
+                    self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
+                elif self._signatures(given) != self._signatures(made):
+                    self._remade[id(made)] = made
             return made
 
         return call
@@ -142,6 +147,8 @@ class Voter:
             self._withdraw("the values are neither the same nor different")
         elif any(map(self._is_translated, sys.modules)):
             self._withdraw("the module was translated from another format: NumPy would only repeat the translation")
+        elif id(module) in self._remade:
+            self._withdraw("a pass changed the functions of the module: NumPy would only repeat what the pass made")
         elif not self._silent:
             self._report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
 

@@ -12,7 +12,9 @@ from bot.extract.claim.accused import list_accused
     [
         ("[Bug][Relax] FuseOps can reorder call_tir before a binding", ("FuseOps", "call_tir")),
         ("Index error in type inference of `strided_slice` with empty `begin`", ("strided_slice", "begin")),
-        ("relax.transform.LiftTransformParams: wrong result", ("LiftTransformParams",)),
+        ("transform.LiftTransformParams: wrong result", ("transform", "LiftTransformParams")),
+        ("Unsupported function types ['fmod.Tensor']", ("fmod", "Tensor")),
+        ("`topk(x, 2)` fails with `layout_impl is only implemented for subclasses`", ("topk",)),
         ("InternalError: Check failed", ()),
         ("[Bug] Wrong result on v0.25.0, 3x slower", ()),
         ("CUDA fails on RTX 4090", ()),

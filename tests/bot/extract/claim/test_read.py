@@ -43,6 +43,8 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm accepts an invalid axis", "It should raise an error.", ClaimKind.WRONG_RESULT),
         ("tvm: a shape of another rank should be rejected", "", ClaimKind.WRONG_RESULT),
         ("iree-compile: missing check of the number of results", "", ClaimKind.WRONG_RESULT),
+        ("tvm crashes with no error message", "", ClaimKind.CRASH),
+        ("Segfault: tvm should raise an error", "", ClaimKind.CRASH),
         ("tvm raises an error for a valid axis", "It should not raise an error.", ClaimKind.ERROR),
         ("tvm: the analyzer fails to prove an inequality", "", ClaimKind.WRONG_RESULT),
         ("[CPU] iree-compile does not vectorize a transpose", "", ClaimKind.WRONG_RESULT),

@@ -87,6 +87,15 @@ def test_the_module_before_the_testcases_own_passes_is_evaluated(tmp_path: Path)
     assert vote(tmp_path, f"{other[0]}{lose}\nvm = {other[2]}") == ["differs"]
 
 
+def test_a_module_whose_parameters_a_pass_bound_never_agrees(tmp_path: Path) -> None:
+    """The pass may have bound wrong values. A difference from the bound module is still a difference."""
+    x = 'np.ones((3, 2), "float32")'
+    program = PROGRAM.format(operator="add(x, w)", module="bind(Module)", x=x)
+    program = program.replace('"float32")) ->', '"float32"), w: R.Tensor((2,), "float32")) ->')
+    bind = 'bind = relax.transform.BindParams("main", {"w": np.ones(2, "float32")})\n\nvm = '
+    assert vote(tmp_path, program.replace("vm = ", bind, 1)) == []
+
+
 def test_what_cannot_be_evaluated_has_no_vote(tmp_path: Path) -> None:
     """An operator without an equivalent, and ties that libraries round in different ways."""
     x = 'np.full((3, 2), 0.5, "float32")'
