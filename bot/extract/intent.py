@@ -90,6 +90,11 @@ TITLE_MARKS = (
     _mark(Intent.BUILD, 4, r"\[(?:ci|ci problem|flaky test|build|cmake|docker)\]"),
 )
 
+REQUEST = re.compile(
+    rf"{_TAG}(?:add|support|implement|allow|enable|consider|introduce|provide|extend|expose)\b", re.I
+)
+"""A title that asks for something in the imperative."""
+
 LABEL_MARKS = (
     _mark(Intent.FAILURE, 2, r"^(?:type:\s*)?bug\b"),
     _mark(Intent.FEATURE, 2, r"^(?:type:\s*)?(?:enhancement|feature|rfc|proposal|improvement)|performance"),
@@ -205,6 +210,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     kinds = {piece.kind for piece in parsed.pieces}
     if kinds & {Kind.PYTHON, Kind.MLIR}:
         yield Intent.FAILURE, 1
+    elif not kinds & {Kind.DEFINITIONS, Kind.FRAGMENT} and REQUEST.search(title):
+        yield Intent.FEATURE, 2  # a request may quote the error for what does not exist yet, and has no program
     if {Kind.MLIR, Kind.SHELL} <= kinds:
         yield (
             Intent.FAILURE,

@@ -10,7 +10,7 @@ out of memory         ``out-of-memory``; ``match`` if the report says so, or is 
 timed out             ``timeout`` of wall clock or processor time; ``match`` if the report describes a hang or a
                       slow run
 failed                ``match`` if the failure is the reported one; else ``unavailable`` (device), ``incompatible``
-                      (API moved) or ``other-failure``
+                      (API moved), ``pass`` (compiled, and the report fails while compiling) or ``other-failure``
 ran to its end        ``match`` if the output is the reported wrong output; ``other-failure`` if a wrong result is
                       claimed and neither testcase nor report distinguishes right from wrong; else ``pass``
 ====================  =========================================================================================
@@ -19,7 +19,7 @@ ran to its end        ``match`` if the output is the reported wrong output; ``ot
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -27,7 +27,7 @@ import msgspec
 
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
-from runners.core.failure.normalize import make_readable, split_tokens
+from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, find_other_values, read_output
 from runners.core.findings import Moved
@@ -80,6 +80,8 @@ class OracleContext:
     checks_itself: bool = False
     """True if the testcase contains an assertion, so that a clean end shows a correct result."""
     renames: Mapping[str, str] | None = None
+    compilers: Collection[str] = ()
+    """Programs of the toolchain that compile and do not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +192,9 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         return Classification(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
     if context.drift is not None:
         return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
+    if _gets_past_compiling(claim, steps, context.compilers):
+        why = f"compiles, and the report fails while compiling; then it ends with {describe_type(seen.type)}"
+        return Classification(outcome=Outcome.PASS, why=why, signature=seen)
     if _fails_own_check(claim, seen):
         return Classification(
             outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
@@ -299,6 +304,14 @@ def _split_line(line: str, context: OracleContext) -> list[str]:
 def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> bool:
     alone = parse_signature(line, context.vocabulary)
     return alone is not None and _is_same_failure(reported, alone, context)
+
+
+def _gets_past_compiling(claim: Claim, steps: Sequence[StepResult], compilers: Collection[str]) -> bool:
+    """True if the report quotes a diagnostic, and all calls of the compiler ended well: a later program failed."""
+    if claim.signature is None or claim.signature.type != COMPILER_DIAGNOSTIC:
+        return False
+    compiled = any(step.argv and step.argv[0] in compilers for step in steps[:-1])
+    return compiled and bool(steps[-1].argv) and steps[-1].argv[0] not in compilers
 
 
 def _fails_own_check(claim: Claim, seen: Signature) -> bool:

@@ -105,6 +105,8 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
+        (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
+        (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
         (Intent.FAILURE, "Nothing in particular", "The text says little.", ()),
     ],
 )

@@ -232,3 +232,29 @@ def test_other_values_than_the_quoted_ones_are_named(printed: str, message: str)
         assert seen.outcome is Outcome.OTHER_FAILURE
         assert seen.signature is not None
         assert seen.signature.message == message
+
+
+DIAGNOSTIC = Claim(
+    kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="failed to legalize operation 'tosa.cast'")
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "programs", "outcome"),
+    [
+        (DIAGNOSTIC, ("iree-compile", "iree-run-module"), Outcome.PASS),
+        (DIAGNOSTIC, ("iree-compile", "iree-opt"), Outcome.OTHER_FAILURE),
+        (DIAGNOSTIC, ("iree-run-module",), Outcome.OTHER_FAILURE),
+        (ERROR, ("iree-compile", "iree-run-module"), Outcome.OTHER_FAILURE),
+        (CRASH, ("iree-compile", "iree-run-module"), Outcome.OTHER_FAILURE),
+    ],
+)
+def test_a_run_that_fails_behind_the_compiler_is_past_a_diagnostic_of_the_compiler(
+    claim: Claim, programs: tuple[str, ...], outcome: Outcome
+) -> None:
+    """The inputs may be wrong, or be missing in the report: the reported failure came before them."""
+    said = "INVALID_ARGUMENT; input list and function mismatch; expected 2 arguments but passed 1"
+    done = [StepResult(argv=(program, "a"), ended=Exited(code=0)) for program in programs[:-1]]
+    failed = StepResult(argv=(programs[-1], "a"), ended=Exited(code=1), stderr=said)
+    context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, compilers=("iree-compile", "iree-opt"))
+    assert classify_run(Exited(code=1), [*done, failed], context).outcome is outcome
