@@ -58,7 +58,7 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
         return
     while row < len(rows):
         line = rows[row]
-        typed = is_command(line) or PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line)
+        typed = is_command(line) or PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line) or _CAT.match(line)
         if not typed or _is_echoed(rows, row):
             row += 1
             continue
@@ -129,7 +129,8 @@ def read_argument_program(piece: Piece) -> Piece | None:
     return replace(piece, kind=Kind.PYTHON, text=f"{code.strip()}\n", repairs=(*piece.repairs, repair))
 
 
-_CAT = re.compile(r"[ \t]*\$? ?(?:cat|less|more|bat) +([\w./+-]{1,200})\s*$")
+_CAT = re.compile(rf"\s{{0,8}}(?:{PROMPT}|> ?)?(?:cat|less|more|bat) +([\w./+-]{{1,200}})\s*$")
+"""A command that shows a file. Some people's prompt is a plain ``>``."""
 
 
 def name_shown_files(parts: Sequence[Piece]) -> Iterator[Piece]:

@@ -103,7 +103,8 @@ def test_a_pipe_becomes_steps_with_a_file_between() -> None:
     )
 
 
-def test_prompts_code_and_output_in_one_fence_are_split() -> None:
+@pytest.mark.parametrize("prompt", ["$", ">", "me@host:~/iree$"])
+def test_prompts_code_and_output_in_one_fence_are_split(prompt: str) -> None:
     """``cat`` names the file, the commands are steps, and the rest is output."""
     found = extract_repro(
         """
@@ -117,7 +118,7 @@ def test_prompts_code_and_output_in_one_fence_are_split() -> None:
           return %a : tensor<4xf32>
           ^
         ```
-        """,
+        """.replace("$", prompt),
         TITLE,
     )
     assert list(found.testcase.files) == ["twice.mlir"]
