@@ -29,7 +29,7 @@ test: devices $(READY)  ## everything: sandboxes and compilers too
 whole: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
-check: python $(READY)  ## what runs without sandbox or compiler, in about 90 seconds
+check: python $(READY)  ## what runs without sandbox or compiler, in under a minute
 	@$(MAKE) --no-print-directory --jobs 2 style fast
 
 # Beside `style`: mypy keeps one processor busy for a third of the time, and these tests wait for little.

@@ -49,17 +49,10 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
                 "The description breaks off before the end of the testcase.",
                 rest,
             )
-        case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
-            return make_verdict(
-                VerdictKind.INCOMPLETE,
-                (Ground.NOTHING_TO_RUN,),
-                "The report does not contain everything that its steps need.",
-                (reason,),
-            )
-        case NoRepro(reason=reason):
-            return make_verdict(
-                VerdictKind.NO_REPRO, (Ground.NOTHING_TO_RUN,), "There is no testcase in this report.", (reason,)
-            )
+        case NoRepro(missing=missing, reason=reason):
+            asks = any(item.kind != "code" for item in missing)
+            kind = VerdictKind.INCOMPLETE if asks else VerdictKind.NO_REPRO
+            return make_verdict(kind, (Ground.NOTHING_TO_RUN,), reason)
         case Repro(missing=missing) if missing:
             names = ", ".join(f"{item.kind} {item.name}" for item in missing)
             return make_verdict(

@@ -20,9 +20,10 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     shown = missing[: min(MAX_VISIBLE, detail.entries)]
     needs = [f"- {_describe_missing(one)}" for one in shown]
     needs += [f"- and {len(missing) - len(shown)} more"] if len(missing) > len(shown) else []
-    reason = escape_prose(report.extraction.reason) if isinstance(report.extraction, NoRepro) else ""
-    if not needs and not reason:
+    why = report.extraction.reason if isinstance(report.extraction, NoRepro) else ""
+    if not needs and not why:
         return Section("", "")
+    reason = "" if why == report.verdict.headline else escape_prose(why)
     listed = "\n".join(needs)
     return Section("", "\n\n".join(filter(None, (reason, listed, _describe_steps(report.extraction)))))
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.extract.types import Missing, Repair, Repro, Span
+from bot.extract.types import Missing, NoRepro, Repair, Repro, Span
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
@@ -30,6 +30,7 @@ from bot.report.sections.shape import DETAILS, STRANGERS
 from bot.report.sections.table import render_table
 from bot.report.sections.testcase import find_language
 from bot.report.sections.timeline import render_timeline
+from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
@@ -663,6 +664,17 @@ def test_the_commands_show_a_ported_run_where_the_text_runs_nowhere_as_posted() 
     )
     text = list_shell_lines(replace(report, observations=runs, bisections=()))
     assert text.startswith("# tvm 0.26.0: runs cleanly, with the changes below\nuv run ")
+
+
+def test_the_reason_for_a_missing_testcase_is_told_once() -> None:
+    """The first sentence is the reason, and no general sentence that a program in the report contradicts."""
+    report = reports.no_repro()
+    assert isinstance(report.extraction, NoRepro)
+    verdict = judge_without_running(report.extraction)
+    assert verdict is not None
+    text = render_comment(replace(report, verdict=verdict))
+    assert text.startswith(f"**No repro found.** {report.extraction.reason}")
+    assert text.count(report.extraction.reason) == 1
 
 
 def test_a_fork_is_named_by_its_commit_and_its_wheel() -> None:
