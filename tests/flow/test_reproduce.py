@@ -59,11 +59,10 @@ def test_a_repro_that_reads_outside_its_data_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_snippet_of_another_time_is_no_bug_of_the_newest_release(tmp_path: Path) -> None:
-    """Its API has moved: never a different failure. In today's names, the failure is gone."""
+    """Its API has moved: never a different failure."""
     document = reproduce("unused-outputs-replaced-by-nan", tmp_path, "--versions", "0.25.0,0.27.0", "--no-bisect")
     assert set(outcomes(document).values()) == {"incompatible"}
-    assert document["verdict"]["kind"] == "not-reproduced"
-    assert "in today's names, it runs cleanly on 0.25.0 and 0.27.0" in document["verdict"]["headline"]
+    assert document["verdict"]["kind"] in {"untestable", "inconclusive"}
 
 
 def test_a_bug_older_than_every_release_is_seen_on_a_fork_and_gone_since(tmp_path: Path) -> None:

@@ -210,8 +210,8 @@ def _find_failure_at_home(evidence: Evidence) -> Observation | None:
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
 
-    A change of notation is the same program. Names that moved are replaced only by names with the same meaning, and
-    count if two releases are clean and none is not.
+    Only a change of notation counts. A port to another API may do something else: observed where a clean port of a
+    schedule lost the operation that failed.
     """
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
@@ -221,8 +221,7 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     answers = evidence.combine_answers(Variant.PORTED)
     deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
     clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
-    notation = all(seen.notation_only for seen in ported)
-    same = notation or (len(answers) > 1 and set(answers.values()) == {Answer.GOOD})
+    same = all(seen.notation_only for seen in ported)
     answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
     if not (answered and refused and clean and same):
         return None
@@ -231,8 +230,7 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE),
-        f"Not reproduced: in today's {'notation' if notation else 'names'}, it runs cleanly on {where}; no release"
-        " here takes it as posted.",
+        f"Not reproduced: in today's notation, it runs cleanly on {where}; no release here reads it as posted.",
         ("the failure may have been fixed before the oldest of these releases",),
         evidence.find_indices(*good, variants=(Variant.PORTED,)),
     )
