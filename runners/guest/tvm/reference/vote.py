@@ -4,8 +4,8 @@ The testcase runs unmodified. Each call of a function that was built from a modu
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
 change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
-Anything else is no vote. A module that was translated from another format, such as ONNX, exported from layers, or made
-by a pass that changed functions, parameters or precision, may be wrong itself: then no vote agrees.
+Anything else is no vote. A module that was translated from another format, such as ONNX, exported from layers, or
+made by a pass that changed functions, parameters or precision, may be wrong itself: then no vote agrees.
 
 The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
 the same process.
