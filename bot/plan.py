@@ -99,7 +99,7 @@ def make_plan(
         of_its_day, why = catalogue.find_dated(toolchain, repro.day)
         notes = (*notes, f"by the day of the report: {why}")
     nearest = reported or of_its_day
-    extra = [] if options.versions else [nearest, _find_fork_before(repro, catalogue, reported)]
+    extra = [] if options.versions else [nearest, _find_early_before(repro, catalogue, reported)]
     order = _sort_by_age(chosen, [build for one in extra for build in _list_extra_builds(one, catalogue)])
     fits = len(order) <= MAX_RUN_ALL
     known = [version for version in order if version in answered]
@@ -177,16 +177,16 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
     return release, (f"the report names no version: {why}",)
 
 
-def _find_fork_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
-    """Return the fork before the first named version, or before the day of the report, that is older than every
-    release. None if a version is named that has a build."""
+def _find_early_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
+    """Return the early build before the first named version, or before the day of the report, if that is older than
+    every ordinary release. None if a version is named that has a build."""
     toolchain, day = repro.testcase.toolchain, repro.day
     named = any(re.search(r"\d", text) for text in repro.claim.versions)
     if reported is not None and (named or reported.source == "bundle"):
         return None
-    found = (catalogue.find_fork_before(toolchain, text) for text in repro.claim.versions)
-    fork = next((one for one in found if one is not None), None)
-    return fork or (catalogue.find_fork_before_day(toolchain, day) if day is not None else None)
+    found = (catalogue.find_early_before(toolchain, text) for text in repro.claim.versions)
+    early = next((one for one in found if one is not None), None)
+    return early or (catalogue.find_early_before_day(toolchain, day) if day is not None else None)
 
 
 def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[str, ...]:
@@ -196,14 +196,14 @@ def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[s
 
 
 def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[Release, ...]:
-    """Return the reported build, even if it is a pre-release. If it is a fork, return the later forks too.
+    """Return the reported build, even if it is a pre-release. If it is an early build, return the later ones too.
 
-    Years lie between a fork and the first release: the other forks halve them.
+    Years lie between an early build and the first ordinary release: the search needs the builds between.
     """
-    if reported is None or reported.source != "bundle":
+    if reported is None or not reported.is_early:
         return () if reported is None else (reported,)
     builds = catalogue.list_releases(reported.toolchain, prereleases=True)
-    return tuple(r for r in builds if r.source == "bundle" and r.order >= reported.order)
+    return tuple(r for r in builds if r.is_early and r.order >= reported.order)
 
 
 def _choose_first(

@@ -10,6 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from runners.core.protocol import Answer, Observation, Variant
+from runners.core.versions import order_version
 
 MARKS = {
     Behaviour.FAILS: "❌",
@@ -103,7 +104,7 @@ def _get_row_key(build: tuple[str, str, Variant]) -> tuple[str, bool, Version, s
 def _parse_version(text: str) -> tuple[bool, Version]:
     """Return whether ``text`` is a version, and the version. Names of bundles and commits sort after all releases."""
     try:
-        return True, Version(text)
+        return True, order_version(text)
     except InvalidVersion:
         return False, Version("0")
 

@@ -8,7 +8,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import msgspec
-from packaging.version import InvalidVersion, Version
 
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
@@ -24,6 +23,7 @@ from runners.core.protocol import (
     Plan,
     Variant,
 )
+from runners.core.versions import parse_version
 from runners.toolchains.earlier import find_last_day
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
@@ -129,10 +129,10 @@ class Evidence:
     def has_reported_release(self) -> bool:
         """True if the reported version itself is in the catalogue, so that no nearby release stands in for it."""
         named, reported = self.plan.claim.versions, self.plan.reported
-        try:
-            return bool(named) and reported is not None and Version(named[0].lstrip("vV")) == Version(reported)
-        except InvalidVersion:
+        if not named or reported is None:
             return False
+        version = parse_version(named[0].lstrip("vV"))
+        return version is not None and version == parse_version(reported)
 
     def is_dated(self) -> bool:
         """True if the build that stands for the reported one was chosen by the day of the report alone."""

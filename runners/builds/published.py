@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from runners.builds.history import BranchPoint, MainHistory
 from runners.builds.source import Build, Point, Unbuildable
 from runners.core.catalogue import Release
@@ -74,7 +72,7 @@ def locate_release(release: Release, history: MainHistory, find_tag: FindTag) ->
 
 def order_by_version(releases: Iterable[Release]) -> PublishedSource:
     """Return the releases in the order of their versions, for a toolchain without a history."""
-    ascending = sorted((r for r in releases if r.source != "bundle"), key=lambda release: Version(release.version))
+    ascending = sorted((r for r in releases if r.source != "bundle"), key=lambda release: release.order)
     return PublishedSource(
         placed=tuple((r, Point(commit=r.commit or r.version, ordinal=n)) for n, r in enumerate(ascending))
     )

@@ -21,6 +21,7 @@ from packaging.version import InvalidVersion, Version
 
 from runners.core.errors import UserError
 from runners.core.protocol import CommitRange
+from runners.core.versions import is_dated, order_version, parse_version
 
 AS_OF_MARGIN = timedelta(days=2)
 """Time after a release in which the dependencies published with it arrive: within about a day."""
@@ -51,9 +52,9 @@ class Release:
     """Number of commits on the build's own branch after that commit."""
     pins: tuple[str, ...] = ()
     """Requirements for which resolution by date gives a wrong version."""
-    source: Literal["index", "bundle", "wheels", "machine"] = "index"
-    """Origin: the package index, a wheel of another project on the index, the operator's own wheels (``links``), or
-    the machine itself (CPython)."""
+    source: Literal["index", "dated", "bundle", "wheels", "machine"] = "index"
+    """Origin: the package index, the same with a date for a version, a wheel of another project on the index, the
+    operator's own wheels (``links``), or the machine itself (CPython)."""
     fork: str | None = None
     """Abbreviated commit of the fork that a bundle carries."""
     near: str | None = None
@@ -68,8 +69,16 @@ class Release:
 
     @property
     def is_ordinary(self) -> bool:
-        """True for a release proper, which runs without being named: no candidate, and no fork of the toolchain."""
-        return not self.prerelease and self.source != "bundle"
+        """True for a release that runs for every report: no candidate, and no `is_early` build."""
+        return not self.prerelease and not self.is_early
+
+    @property
+    def is_early(self) -> bool:
+        """True for a build that precedes the ordinary releases, so that only reports as old need it.
+
+        The forks of a toolchain, and its releases of a time with other names, flags and dialects.
+        """
+        return self.source in {"bundle", "dated"}
 
     @property
     def label(self) -> str:
@@ -80,7 +89,7 @@ class Release:
 
     @property
     def order(self) -> Version:
-        return Version(self.version)
+        return order_version(self.version)
 
     @property
     def as_of(self) -> datetime | None:
@@ -169,33 +178,33 @@ class Catalogue:
         """Return the build that stands for the sources of a day."""
         return _match_report_day(self.get_listing(toolchain), "", day)
 
-    def find_fork_before(self, toolchain: str, text: str) -> Release | None:
-        """Return the youngest fork that is older than a version before the first release; None for other texts.
+    def find_early_before(self, toolchain: str, text: str) -> Release | None:
+        """Return the youngest early build older than a version that precedes the first release; None for other texts.
 
-        Together with the first release, this fork encloses the sources of that version.
+        Together with the next build, this build encloses the sources of that version.
         """
         listing = self.get_listing(toolchain)
         found = _VERSION.search(text.strip().lower())
         version = parse_version(found["version"]) if found else None
-        own = next(r for r in listing.releases if r.source != "bundle")
+        own = next(r for r in listing.releases if not r.is_early)
         if version is None or version >= own.order:
             return None
         return max(
-            (r for r in listing.releases if r.source == "bundle" and r.order <= version),
+            (r for r in listing.releases if r.is_early and r.order <= version),
             key=lambda release: release.order,
             default=None,
         )
 
-    def find_fork_before_day(self, toolchain: str, day: date) -> Release | None:
-        """Return the youngest fork of a day before the first release; None for other days.
+    def find_early_before_day(self, toolchain: str, day: date) -> Release | None:
+        """Return the youngest early build of a day before the first release; None for other days.
 
-        The first release after such a day may hold the fix already.
+        The next build after such a day may hold the fix already.
         """
         releases = self.get_listing(toolchain).releases
         if day >= min((r.released for r in releases if r.source == "index"), default=day):
             return None
-        forks = (r for r in releases if r.source == "bundle" and r.released <= day)
-        return max(forks, key=lambda release: release.order, default=None)
+        early = (r for r in releases if r.is_early and r.released <= day)
+        return max(early, key=lambda release: release.order, default=None)
 
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
         """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
@@ -278,7 +287,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _SHA = re.compile(r"(?<![0-9a-z])g?(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![0-9a-z])", re.IGNORECASE)
-_NIGHTLY = re.compile(r"(?:rc|dev)\.?(?P<day>20\d{6})")
+_NIGHTLY = re.compile(r"(?:rc|dev|^)\.?(?P<day>20\d{6})")
 _DAY = re.compile(r"(?<!\d)(?P<y>20[12]\d)(?P<sep>[-./]?)(?P<m>[01]\d)(?P=sep)(?P<d>[0-3]\d)(?!\d)")
 """A day by itself: ``nightly 2025-11-07``, ``candidate-20251107``, or as a version, ``20230815.614``."""
 _FARTHEST = timedelta(days=45)
@@ -287,16 +296,8 @@ eight weeks."""
 _MOVING = frozenset({"main", "master", "head", "trunk", "tot", "nightly", "latest", "newest", "top of tree"})
 
 
-def parse_version(text: str) -> Version | None:
-    """Parse a version with or without its ``v``; None if the text is no version."""
-    try:
-        return Version(text.strip())
-    except InvalidVersion:
-        return None
-
-
 def parse_nightly_date(version: str) -> date | None:
-    """Return the day in the version of a nightly: ``3.7.0rc20250904`` → 2025-09-04."""
+    """Return the day in the version of a nightly or a dated release: ``3.7.0rc20250904`` → 2025-09-04."""
     found = _NIGHTLY.search(version)
     if found is None:
         return None
@@ -315,10 +316,13 @@ def _find_nearest(listing: Listing, text: str, reported: date | None) -> Nearest
     found = _VERSION.search(wheel["version"] if wheel else words)
     version = parse_version(found["version"]) if found else None
     day = _find_day(words)
-    if version is not None and not (day and version.major >= day.year):
+    exact = next((r for r in listing.releases if r.order == version and r.source == "dated"), None)
+    if exact is not None:
+        return NearestBuild(exact, f"{exact.label} is that build")
+    if version is not None and not (day and (version.major >= day.year or is_dated(str(found and found["version"])))):
         return _match_version(listing, version)
     if day is not None:
-        return _match_day(_list_stable(listing), f"a build of {day}", day)
+        return _match_day(_list_own(listing), f"a build of {day}", day)
     moving = next((word for word in sorted(_MOVING) if re.search(rf"\b{word}\b", words)), None)
     if moving is not None:
         newest = _list_stable(listing)[-1]
@@ -347,16 +351,16 @@ def _match_version(listing: Listing, version: Version) -> NearestBuild:
     if exact is not None:
         return NearestBuild(exact, _explain_match(exact, version))
     stable = _list_stable(listing)
-    own = [r for r in listing.releases if r.source != "bundle"]
-    if version < own[0].order:
+    own = [r for r in listing.releases if not r.is_early]
+    day = parse_nightly_date(str(version))
+    if version < own[0].order and (day is None or not any(r.source == "dated" for r in listing.releases)):
         return _match_fork(listing, version, f"{own[0].version} … {own[-1].version}")
     if version > listing.releases[-1].order:
         return NearestBuild(
             stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest"
         )
-    day = parse_nightly_date(str(version))
     if day is not None:
-        return _match_day(stable, f"nightly {version}", day)
+        return _match_day(_list_own(listing), f"nightly {version}", day)
     return _match_neighbour(stable, version)
 
 
@@ -386,14 +390,14 @@ def _match_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuil
 
 
 def _match_report_day(listing: Listing, what: str, day: date) -> NearestBuild:
-    """Match the sources of a day with the nearest release; before the first release, with a fork too.
+    """Match the sources of a day with the nearest release; before the first release, with an early build too.
 
-    A fork of another year still is the nearest build, and the note says how far away it is.
+    An early build of another year still is the nearest build, and the note says how far away it is.
     """
     stable = _list_stable(listing)
     near = stable
     if day < stable[0].built_on:
-        near = (*(r for r in listing.releases if r.source == "bundle"), stable[0])
+        near = (*(r for r in listing.releases if r.is_early), stable[0])
     nearest = min(near, key=lambda r: abs((r.built_on - day).days))
     gap = (nearest.built_on - day).days
     when = "that day" if gap == 0 else f"{abs(gap)} days {'after' if gap > 0 else 'before'} it"
@@ -419,6 +423,11 @@ def _match_neighbour(stable: tuple[Release, ...], version: Version) -> NearestBu
 
 def _list_stable(listing: Listing) -> tuple[Release, ...]:
     return tuple(r for r in listing.releases if r.is_ordinary) or listing.releases
+
+
+def _list_own(listing: Listing) -> tuple[Release, ...]:
+    """List the toolchain's own releases, dated ones too, ascending."""
+    return tuple(r for r in listing.releases if r.is_ordinary or r.source == "dated") or listing.releases
 
 
 # ------------------------------------------------------------------------------------------- reading snapshots

@@ -352,7 +352,8 @@ def bisect_releases(
             most = min(most, HOPELESS - len(answers))
         if most <= 0:
             return
-        wanted = releases.choose_probes(state.plan.order, answers, most=most) or _list_gaps(state, answers)
+        gone = {one.version for one in state.seen if one.outcome is Outcome.INCOMPATIBLE}
+        wanted = releases.choose_probes(state.plan.order, answers, most=most, gone=gone) or _list_gaps(state, answers)
         if not wanted:
             return
         state.run(configuration, wanted, meanwhile=meanwhile)

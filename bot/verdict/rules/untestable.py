@@ -10,6 +10,7 @@ from bot.verdict.behaviour import COMPILES, NO_DEVICE
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
 from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Variant
+from runners.core.versions import order_version
 from runners.toolchains import find_device, find_toolchain
 from runners.toolchains.earlier import find_earlier_build, find_last_day
 
@@ -98,7 +99,7 @@ _NOT_RUN_HERE = "is not among the releases that run here"
 def _predates_all(evidence: Evidence, gone_in: Version) -> bool:
     """True if a name was gone before the oldest build of the plan."""
     try:
-        return gone_in <= Version(evidence.plan.order[0])
+        return gone_in <= order_version(evidence.plan.order[0])
     except InvalidVersion:
         return False
 

@@ -8,7 +8,7 @@ that answers neither good nor bad stays in the reported range: the change may li
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.core.protocol import Answer, Observation, Variant
@@ -128,17 +128,20 @@ def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
     return sum(a is not b for a, b in itertools.pairwise(decided))
 
 
-def choose_probes(order: Sequence[str], answers: Mapping[str, Answer], *, most: int = 1) -> tuple[str, ...]:
+def choose_probes(
+    order: Sequence[str], answers: Mapping[str, Answer], *, most: int = 1, gone: Collection[str] = ()
+) -> tuple[str, ...]:
     """Choose the builds to probe next; empty if no run can add information.
 
     With a bad build: the middle of each edge that can be narrowed, edges with an open end too (the oldest build with
     the failure; a build before the newest that already lacks the failure). Of two middles of a fix, the older comes
     first: reported failures are mostly fixed soon. Without a bad build: up to ``most`` untested builds, each the
-    farthest from the others, because all of them are probed as long as none is bad.
+    farthest from the others, because all of them are probed as long as none is bad. Those between two builds that
+    lack the testcase's API (``gone``) are left out: an API that is gone stays gone.
     """
     introduction, fix = find_introduction(order, answers), find_fix(order, answers)
     if introduction is None or fix is None:
-        return _list_most_remote(order, answers, most)
+        return _list_most_remote(_drop_enclosed(order, answers, gone), answers, most)
     return tuple(dict.fromkeys((*_pick_middle(introduction.untested), *_pick_middle(fix.untested[::-1]))))
 
 
@@ -166,6 +169,14 @@ def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer])
 def _pick_middle(versions: Sequence[str]) -> tuple[str, ...]:
     """The middle; the later of two. Empty without versions."""
     return tuple(versions[len(versions) // 2 :][:1])
+
+
+def _drop_enclosed(order: Sequence[str], answers: Mapping[str, Answer], gone: Collection[str]) -> list[str]:
+    """Drop the untested builds whose nearest tested builds on both sides are ``gone``."""
+    tested = [i for i, build in enumerate(order) if build in answers]
+    gaps = [pair for pair in itertools.pairwise(tested) if all(order[end] in gone for end in pair)]
+    enclosed = {i for older, newer in gaps for i in range(older + 1, newer)}
+    return [build for i, build in enumerate(order) if i not in enclosed]
 
 
 def _list_most_remote(order: Sequence[str], answers: Mapping[str, Answer], most: int) -> tuple[str, ...]:

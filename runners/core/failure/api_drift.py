@@ -50,9 +50,10 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
         if _is_used(name, testcase):
             entry = _find_entry(name, owner, toolchain.DRIFT, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
+            # An entry for a later release tells nothing about a build that lacks the name for another reason.
             return (
                 _describe_entry(entry, version)
-                if entry
+                if entry is not None and (entry.listed or _is_missing_in(version, entry))
                 else Drift(name=shown, successor=None, why=f"no {shown} in {version}", version=version)
             )
     drifts = (_find_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
-from packaging.version import Version
-
 from runners.core.protocol import TestcaseKind
+from runners.core.versions import order_version
 
 QUIET = {
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -98,12 +96,6 @@ HOST_CPU = Device(name="cpu", aliases=frozenset({"host", "x86_64"}))
 """The processor of any machine."""
 
 
-@lru_cache(maxsize=1024)
-def _parse_version(text: str) -> Version:
-    """Parse each version once: a table has thousands of entries, which name a few dozen releases."""
-    return Version(text)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftEntry:
     """A name that a release removed, renamed or introduced."""
@@ -131,11 +123,11 @@ class DriftEntry:
 
     def affects(self, version: str) -> bool:
         """True if a version lacks ``old``."""
-        return self.gone_in is not None and _parse_version(version) >= _parse_version(self.gone_in)
+        return self.gone_in is not None and order_version(version) >= order_version(self.gone_in)
 
     def is_too_new(self, version: str) -> bool:
         """True if a version does not have ``new`` yet."""
-        return self.introduced_in is not None and _parse_version(version) < _parse_version(self.introduced_in)
+        return self.introduced_in is not None and order_version(version) < order_version(self.introduced_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

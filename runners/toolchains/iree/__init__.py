@@ -10,6 +10,7 @@ from pathlib import Path
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, BROWSER, NVIDIA, QUIET, VULKAN, Bundle, Canary, Device
 from runners.core.toolchain.guest import GuestFacts
+from runners.core.versions import is_dated
 from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.iree.drift import DRIFT as DRIFT
 from runners.toolchains.iree.failures import FAILURES as FAILURES
@@ -69,17 +70,25 @@ CANARY = Canary(
     prints="4xf32=2 4 6 8",
 )
 
-_PROGRAM_FOLDERS = ("iree/_runtime_libs", "iree/compiler/_mlir_libs")
+_PROGRAM_FOLDERS = ("iree/_runtime_libs", "iree/runtime", "iree/compiler/_mlir_libs")
+"""``iree/runtime`` held the runtime's programs until August 2023."""
 _MODULES = {"iree-import-onnx": "iree.compiler.tools.import_onnx", "iree-ir-tool": "iree.compiler.tools.ir_tool"}
 
 
 def list_distributions(version: str) -> tuple[str, ...]:
-    """Return both distributions at one version, except for 3.7.1, which changed the compiler only."""
+    """Return both distributions at one version, except for 3.7.1, which changed the compiler only.
+
+    Until November 2024, versions were dates, and the names lacked ``base``.
+    """
+    if is_dated(version):
+        return (f"iree-compiler=={version}", f"iree-runtime=={version}")
     runtime = "3.7.0" if version == "3.7.1" else version
     return (f"iree-base-compiler=={version}", f"iree-base-runtime=={runtime}")
 
 
 def find_tag(version: str) -> str | None:
+    if is_dated(version):
+        return f"candidate-{version}"
     return f"iree-{version}" if "rc" in version else f"v{version}"
 
 

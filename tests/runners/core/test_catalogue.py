@@ -152,6 +152,10 @@ def test_select_unknown_versions(catalogue: Catalogue, toolchain: str, spec: str
         ("iree", "nightly of 2025-11-07", "3.9.0"),
         ("iree", "candidate-20251107", "3.9.0"),
         ("iree", "20251107.1234", "3.9.0"),
+        ("iree", "20230815.614", "20230815.614"),
+        ("iree", "candidate-20230815.614", "20230815.614"),
+        ("iree", "iree-compiler 20230820.620", "20230815.614"),
+        ("iree", "2.8.0rc20240901", "20240828.999"),
         ("tvm", "main at 2026/08/01", "0.26.0"),
     ],
 )
@@ -174,8 +178,8 @@ def test_a_moving_name_is_named_with_the_release_that_stands_for_it(text: str) -
     [
         ("tvm", "0.18.dev0", "older than every release"),
         ("tvm", "0.9", "older than every release"),
-        ("iree", "2.8.0rc20240901", "older than every release"),
-        ("iree", "20230815.614", "a build of 2023-08-15 is older than every release"),
+        ("iree", "2.8", "older than every release"),
+        ("iree", "snapshot-20210301.128", "a build of 2021-03-01 is older than every release"),
         ("tvm", "commit 0a1b2c3d4e", "not one that a build here was made from"),
         ("tvm", "the one from conda", "names no version"),
         ("tvm", "", "names no version"),
@@ -208,6 +212,24 @@ def test_a_fork_of_a_releases_own_name_is_not_that_release(catalogue: Catalogue)
         assert "is that build" not in match.reason
 
 
+def test_dated_releases_precede_numbered_ones_and_run_only_where_they_are_needed(catalogue: Catalogue) -> None:
+    """As a number, a date is greater than every version since."""
+    every = [release.version for release in catalogue.list_releases("iree", prereleases=True)]
+    assert every.index("20241104.1068") + 1 == every.index("2.9.0")
+    assert catalogue.list_releases("iree")[0].version == "2.9.0"
+    assert catalogue.select("iree", "20241104.1068..3.0.0")[0].version == "20241104.1068"
+    between = catalogue.get_commit_range(catalogue.find("iree", "20240828.999"), catalogue.find("iree", "2.9.0"))
+    assert (between.count, between.compare_url.rpartition("/")[2].partition("...")[0]) == (404, "candidate-20240828.999")
+
+
+def test_a_report_from_before_the_first_numbered_release_has_a_dated_one(catalogue: Catalogue) -> None:
+    assert catalogue.find_dated("iree", date(2023, 7, 1)).release == catalogue.find("iree", "20230524.529")
+    before = catalogue.find_early_before_day("iree", date(2023, 8, 10))
+    assert before is not None
+    assert before.version == "20230524.529"
+    assert catalogue.find_early_before_day("iree", date(2025, 1, 1)) is None
+
+
 def test_the_fork_before_a_version_older_than_the_releases_is_found(catalogue: Catalogue) -> None:
     """Texts that name a release, a day or a commit have none."""
     expected = {
@@ -218,19 +240,19 @@ def test_the_fork_before_a_version_older_than_the_releases_is_found(catalogue: C
         "main": None,
         "262c6d2": None,
     }
-    found = {text: catalogue.find_fork_before("tvm", text) for text in expected}
+    found = {text: catalogue.find_early_before("tvm", text) for text in expected}
     assert {text: fork.version if fork else None for text, fork in found.items()} == expected
 
 
 def test_the_fork_before_a_day_older_than_the_releases_is_found(catalogue: Catalogue) -> None:
     """The first release after that day may hold the fix already."""
     expected = {date(2026, 4, 19): "0.22.0", date(2025, 1, 1): "0.17.dev0", date(2020, 1, 1): None}
-    found = {day: catalogue.find_fork_before_day("tvm", day) for day in (*expected, date(2026, 8, 1))}
+    found = {day: catalogue.find_early_before_day("tvm", day) for day in (*expected, date(2026, 8, 1))}
     assert {day: fork.version if fork else None for day, fork in found.items()} == {
         **expected,
         date(2026, 8, 1): None,
     }
-    assert catalogue.find_fork_before_day("iree", date(2023, 1, 1)) is None
+    assert catalogue.find_early_before_day("iree", date(2023, 1, 1)) is None
 
 
 def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:

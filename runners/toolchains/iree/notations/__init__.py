@@ -12,6 +12,7 @@ import re
 from packaging.version import Version
 
 from runners.core.toolchain.rewriting import NotationChange
+from runners.core.versions import order_version
 from runners.toolchains.iree.notations import iree, stablehlo, tosa, upstream
 from runners.toolchains.iree.notations.rule import Notation
 
@@ -26,7 +27,7 @@ def port_notations(text: str, version: str) -> tuple[str, tuple[NotationChange, 
     rows = [_split_comment(row) for row in text.split("\n")]
     code = "\n".join(row for row, _ in rows)
     changes: list[NotationChange] = []
-    release = Version(version)
+    release = order_version(version)
     for rule in NOTATIONS:
         if release >= Version(rule.gone_in):
             code = _apply(rule, code, changes)

@@ -106,6 +106,14 @@ def test_the_older_of_two_possible_fixes_comes_first() -> None:
     assert choose_probes(order, {"a": GOOD, "d": BAD}) == ("c",)
 
 
+def test_builds_between_two_that_lack_the_api_are_not_run() -> None:
+    """An API that is gone stays gone. Without a failing build, each other build would be run."""
+    order, skipped = tuple("abcdefgh"), {"a": GOOD, "d": SKIP, "h": SKIP}
+    assert choose_probes(order, skipped, most=8, gone={"d", "h"}) == ("c", "b")
+    assert set(choose_probes(order, skipped, most=8)) == {"b", "c", "e", "f", "g"}
+    assert choose_probes(order, skipped | {"b": GOOD, "c": GOOD}, gone={"d", "h"}) == ()
+
+
 def test_a_skipped_build_stays_in_the_range() -> None:
     """A build that cannot answer is never named as an end."""
     order, answers = run_search([GOOD, GOOD, SKIP, SKIP, BAD, BAD], [0, 5])
