@@ -83,6 +83,8 @@ ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
 """The kinds of the repairs that add a command, because the report gives none."""
 
 
+PRINT_PRODUCTS = "print-products"
+"""The kind of a repair that lets the compiler print the program in which dispatches are counted."""
 ASSUME_DEVICE = "assume-device"
 """The kind of the repair that chooses a device for an added command, because the report names no device either."""
 

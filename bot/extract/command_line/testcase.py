@@ -10,6 +10,7 @@ from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
+from bot.extract.command_line.steps import print_products
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -59,12 +60,14 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     text = DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose, output=output)
     devices = parsed.vocabulary.read_devices(text)
     claim = make_claim(parsed, "", devices.named)
-    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
+    if claim.kind not in _SHOWN_BY_CALLS:
         return None
     device = choose_device(toolchain, devices)
     workspace = assemble_plain_compile(parsed.pieces, device, tools, _list_told(text, device, tools))
     if workspace is None:
         return None
+    if claim.kind is ClaimKind.COUNT:
+        return _make_repro(parsed, toolchain, workspace, devices)
     if workspace.produced and not devices.named:
         workspace.add_repair(ASSUME_DEVICE, device)
     about_values = claim.kind is ClaimKind.WRONG_RESULT
@@ -73,6 +76,12 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
             return None
     return _make_repro(parsed, toolchain, workspace, devices)
+
+
+_SHOWN_BY_CALLS = frozenset(
+    {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT, ClaimKind.COUNT}
+)
+"""Claims that the most ordinary calls of the compiler and the runner can show."""
 
 
 def _list_told(text: DeviceText, device: str, tools: CommandLineTools) -> tuple[str, ...]:
@@ -117,6 +126,8 @@ def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:
 def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devices: NamedDevices) -> Repro:
     code = "\n".join([*workspace.files.values(), *(" ".join(step) for step in workspace.steps)])
     claim = make_claim(parsed, code, devices.named)
+    if claim.kind is ClaimKind.COUNT:
+        print_products(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
     _complete_runs(workspace, claim.kind)

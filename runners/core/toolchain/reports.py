@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from runners.core.toolchain.guest import Step
+from runners.core.toolchain.products import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +242,8 @@ class CommandLineTools:
     """The runner's message about missing inputs. A report that quotes this message is about the call as it is."""
     missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
     """MLIR → its constants, as written, whose data the text does not give."""
+    product: Product | None = None
+    """The thing that the compiler makes and that reports count."""
     combined: CombinedProgram | None = None
     reproducers: ReproducerFormat | None = None
     check: CheckProgram | None = None
