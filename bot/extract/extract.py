@@ -16,7 +16,7 @@ from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
-from bot.extract.links import find_links, find_stored_files
+from bot.extract.links import find_links, find_stored_files, shows_output_elsewhere
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
@@ -50,7 +50,9 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
         defences = list_defences(issue.title, parsed.prose)
-        return replace(add_variables(parsed, found), intent=intent, day=issue.created, defences=defences)
+        elsewhere = shows_output_elsewhere(issue.body)
+        found = replace(add_variables(parsed, found), intent=intent, defences=defences, shows_elsewhere=elsewhere)
+        return replace(found, day=issue.created)
     return replace(found, intent=intent)
 
 

@@ -146,6 +146,9 @@ class Repro:
     defences: tuple[str, ...] = ()
     """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
 
+    shows_elsewhere: bool = False
+    """True if the issue has a picture or links a log: its failure may stand there, where no one here reads it."""
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Text left out of the program although it may be code; empty for a whole program."""

@@ -316,10 +316,19 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
-        f"Inconclusive: it ends with {named} on {latest.version}, and the report describes another failure.",
+        f"Inconclusive: it ends with {named} on {latest.version}, and {_describe_difference(evidence)}.",
         ("to decide: the full error message as printed",),
         used,
     )
+
+
+def _describe_difference(evidence: Evidence) -> str:
+    claim = evidence.plan.claim
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or claim.signature is not None:
+        return "the report describes another failure"
+    if evidence.shows_elsewhere:
+        return "the report shows its failure only in a picture or behind a link"
+    return "the report quotes no failure to compare with"
 
 
 def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tuple[int, ...]) -> Verdict:
