@@ -111,6 +111,15 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
             seen.version == newest and seen.outcome is Outcome.OTHER_FAILURE for seen in evidence.list_originals()
         ):
             anew = f" {newest}, {name_newest(evidence)}, fails in another way."
+            if ported is not Answer.GOOD and (refusal := find_refusal(evidence, newest)):
+                return make_verdict(
+                    VerdictKind.INCONCLUSIVE,
+                    (Ground.NO_ANSWER,),
+                    f"Inconclusive: {last_bad} fails as reported, and {_describe_clean(evidence, first_good)};"
+                    f" {newest}, {name_newest(evidence)}, rejects it instead: {refusal}.",
+                    ("to decide: whether this program should be rejected; if so, the failure is fixed",),
+                    evidence.find_indices(last_bad, first_good, newest),
+                )
         if ported is Answer.GOOD:
             reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
         elif not anew:
