@@ -137,7 +137,11 @@ def _choose_testcase(
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
     has_mlir = any(piece.kind is Kind.MLIR for piece in parsed.pieces)
-    python = extract_python(parsed, toolchain, allowed) if not calls or not has_mlir else None
+    python = extract_python(parsed, toolchain, allowed)
+    if isinstance(python, Repro) and commands is not None and (read := _join_reader(commands, python, tools)):
+        return read
+    if calls and has_mlir:
+        python = None
     if isinstance(python, Repro):
         if commands is None:
             return python
@@ -167,6 +171,32 @@ def _join_generator(python: Repro, commands: Repro) -> Repro | None:
         spans=(*python.spans, *commands.spans),
         repairs=(*python.repairs, *commands.repairs),
         missing=(*python.missing, *(entry for entry in commands.missing if entry not in generated)),
+    )
+
+
+def _join_reader(commands: Repro, python: Repro, tools: CommandLineTools) -> Repro | None:
+    """Join the commands that compile a module with the script that runs it. Return None if it reads none of them."""
+    code = python.testcase.files[MAIN_FILE]
+    made = [word for step in commands.testcase.steps for word in step if word.endswith(f".{tools.module_suffix}")]
+    read = [name for name in made if re.search(rf"['\"/]{re.escape(name)}['\"]", code)]
+    runs = any(step[0] in tools.runners for step in commands.testcase.steps)
+    missing = tuple(entry for entry in python.missing if entry.name not in made)
+    if not read or runs or missing:
+        return None
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain=python.testcase.toolchain,
+        files={**commands.testcase.files, **python.testcase.files},
+        steps=(*commands.testcase.steps, *python.testcase.steps),
+        requirements=python.testcase.requirements,
+    )
+    return replace(
+        python,
+        testcase=testcase,
+        spans=(*commands.spans, *python.spans),
+        repairs=(*commands.repairs, *python.repairs),
+        missing=commands.missing,
+        device=commands.device,
     )
 
 

@@ -66,6 +66,7 @@ FAILURES = FailureVocabulary(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
         re.compile(r"'(?P<name>[\w-]{1,200})' does not refer to a registered pass or pass pipeline"),
+        re.compile(r"\bin _create_config\n(?:[^\n]{0,400}\n){1,3}KeyError: '(?P<name>[\w-]{1,40})'"),
         re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
         re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
         re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),
