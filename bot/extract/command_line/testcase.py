@@ -130,7 +130,8 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
         print_products(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
-    _complete_runs(workspace, claim.kind)
+    told = "\n".join((parsed.prose, *(piece.text for piece in parsed.pieces if piece.kind is not Kind.MLIR)))
+    _complete_runs(workspace, claim.kind, told)
     return Repro(
         testcase=_make_testcase(toolchain, workspace),
         claim=claim,
@@ -145,13 +146,18 @@ _WITHOUT_VALUES = {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.S
 """Claims that mostly hold whatever the values of the inputs are."""
 
 
-def _complete_runs(work: Workspace, claim: ClaimKind) -> None:
-    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs."""
+def _complete_runs(work: Workspace, claim: ClaimKind, told: str) -> None:
+    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs.
+
+    Dynamic extents are those of a shape in ``told``, the report's text, if one fits; else small ones.
+    """
     text = "\n".join(work.files.values())
     if work.tools.no_inputs and work.tools.no_inputs in work.output:
         return
     for at, step in enumerate(work.steps):
         flags = work.tools.generate_inputs(step[1:], text) if step[0] in work.tools.runners else ()
+        if flags is None and claim in _WITHOUT_VALUES:
+            flags = work.tools.generate_inputs(step[1:], work.tools.choose_extents(text, told))
         if claim is ClaimKind.WRONG_RESULT and flags != ():
             work.add_missing_code(f"the inputs of {' '.join(step)}")
         elif claim in _WITHOUT_VALUES and flags:
