@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -128,6 +129,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     claim = make_claim(parsed, code, devices.named)
     if claim.kind is ClaimKind.COUNT:
         print_products(workspace)
+    _name_functions(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
     told = "\n".join((parsed.prose, *(piece.text for piece in parsed.pieces if piece.kind is not Kind.MLIR)))
@@ -140,6 +142,24 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
         missing=add_addresses(workspace.missing, parsed.issue.body),
         device=choose_device(toolchain, devices),
     )
+
+
+def _name_functions(work: Workspace) -> None:
+    """Let runs call the only public function of the text, if they name one that is not in it.
+
+    The report shows what the function printed: the function was there, under another name. Without that, the name may
+    be the failure.
+    """
+    functions = [name for text in work.files.values() for name, _ in work.tools.entry_points(text)]
+    if len(functions) != 1:
+        return
+    for at, step in enumerate(work.steps):
+        named = work.tools.find_called(step[1:]) if step[0] in work.tools.runners else None
+        headers = (rf"{header}{re.escape(named or '')}\b" for header in work.tools.result_header_patterns[:1])
+        if named in (None, functions[0]) or not any(re.search(header, work.output) for header in headers):
+            continue
+        work.steps[at] = tuple(re.sub(rf"=@?{re.escape(named or '')}$", f"={functions[0]}", word) for word in step)
+        work.add_repair("name-function", f"{named} to {functions[0]}, the only function of the text")
 
 
 _WITHOUT_VALUES = {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.SLOW, ClaimKind.MEMORY}

@@ -30,6 +30,7 @@ from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, find_other_values, read_output
+from runners.core.failure.twin_runs import are_twins_equal
 from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
@@ -340,6 +341,10 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
         # The quoted output may occur in good and bad runs alike, so the check decides.
         return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
     match claim.kind:
+        case ClaimKind.WRONG_RESULT if (
+            equal := are_twins_equal(claim, steps, context.vocabulary, context.compilers)
+        ) is not None:
+            return _classify_twins(claim, equal=equal)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
@@ -387,6 +392,16 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+def _classify_twins(claim: Claim, *, equal: bool) -> Classification:
+    """Return the outcome of runs of one program that differ in the report."""
+    if equal:
+        return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
+    signature = _make_output_signature(claim)
+    return Classification(
+        outcome=Outcome.MATCH, why="its runs print different results, as reported", signature=signature
+    )
 
 
 COUNTED = "compiles to "

@@ -238,6 +238,8 @@ class CommandLineTools:
     generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()
     """A run call and its MLIR → the flags that pass generated inputs, if the call passes none and needs some; None if
     the inputs cannot be generated."""
+    find_called: Callable[[Sequence[str]], str | None] = lambda _argv: None
+    """A run call → the function that the call names, if any."""
     choose_extents: Callable[[str, str], str] = lambda text, _told: text
     """MLIR and the text of the report → the MLIR with an extent for each dynamic extent, to generate inputs of it."""
     no_inputs: str = ""

@@ -58,6 +58,8 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
         return None
     if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
         return None
+    if len({words for step in testcase.steps for name, words in _split_flags(step) if name == _TARGET[0]}) > 1:
+        return None  # it compares the results of several targets
     backend, runtime_device = BACKENDS[device]
     steps = tuple(_retarget_step(step, backend, runtime_device) for step in testcase.steps)
     if steps == testcase.steps:

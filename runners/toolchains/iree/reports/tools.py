@@ -9,7 +9,7 @@ from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, DeviceText
 from runners.toolchains.iree.constant_data import list_missing_data
 from runners.toolchains.iree.failures import DISPATCHES
-from runners.toolchains.iree.reports.inputs import choose_extents, generate_inputs
+from runners.toolchains.iree.reports.inputs import choose_extents, find_called, generate_inputs
 from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
@@ -190,6 +190,7 @@ TOOLS = CommandLineTools(
     run_module=_run_module,
     entry_points=_list_entry_points,
     generate_inputs=generate_inputs,
+    find_called=find_called,
     choose_extents=choose_extents,
     no_inputs="input list and function mismatch",
     missing_data=list_missing_data,
