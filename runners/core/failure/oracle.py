@@ -29,8 +29,7 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
-from runners.core.failure.printed_output import Reading, find_other_values, read_output
-from runners.core.failure.twin_runs import are_twins_equal
+from runners.core.failure.printed_output import Reading, are_twins_equal, find_other_values, read_output
 from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
