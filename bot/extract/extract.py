@@ -232,6 +232,6 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
         else:
             reason = "The issue holds no code that could be run."
             name = "a program or command that shows the failure"
-        gives_program = Kind.MLIR in kinds and claim.kind is not ClaimKind.UNKNOWN
+        gives_program = bool(kinds & {Kind.MLIR, Kind.FRAGMENT}) and claim.kind is not ClaimKind.UNKNOWN
         missing = (Missing(kind=CALL if gives_program else "code", name=name),)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)
