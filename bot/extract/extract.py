@@ -16,7 +16,7 @@ from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
-from bot.extract.links import find_links, find_stored_files
+from bot.extract.links import find_links, find_stored_files, shows_output_elsewhere
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
@@ -50,7 +50,9 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
         defences = list_defences(issue.title, parsed.prose)
-        return replace(add_variables(parsed, found), intent=intent, day=issue.created, defences=defences)
+        elsewhere = shows_output_elsewhere(issue.body)
+        found = replace(add_variables(parsed, found), intent=intent, defences=defences, shows_elsewhere=elsewhere)
+        return replace(found, day=issue.created)
     return replace(found, intent=intent)
 
 
@@ -135,7 +137,11 @@ def _choose_testcase(
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
     has_mlir = any(piece.kind is Kind.MLIR for piece in parsed.pieces)
-    python = extract_python(parsed, toolchain, allowed) if not calls or not has_mlir else None
+    python = extract_python(parsed, toolchain, allowed)
+    if isinstance(python, Repro) and commands is not None and (read := _join_reader(commands, python, tools)):
+        return read
+    if calls and has_mlir:
+        python = None
     if isinstance(python, Repro):
         if commands is None:
             return python
@@ -165,6 +171,32 @@ def _join_generator(python: Repro, commands: Repro) -> Repro | None:
         spans=(*python.spans, *commands.spans),
         repairs=(*python.repairs, *commands.repairs),
         missing=(*python.missing, *(entry for entry in commands.missing if entry not in generated)),
+    )
+
+
+def _join_reader(commands: Repro, python: Repro, tools: CommandLineTools) -> Repro | None:
+    """Join the commands that compile a module with the script that runs it. Return None if it reads none of them."""
+    code = python.testcase.files[MAIN_FILE]
+    made = [word for step in commands.testcase.steps for word in step if word.endswith(f".{tools.module_suffix}")]
+    read = [name for name in made if re.search(rf"['\"/]{re.escape(name)}['\"]", code)]
+    runs = any(step[0] in tools.runners for step in commands.testcase.steps)
+    missing = tuple(entry for entry in python.missing if entry.name not in made)
+    if not read or runs or missing:
+        return None
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain=python.testcase.toolchain,
+        files={**commands.testcase.files, **python.testcase.files},
+        steps=(*commands.testcase.steps, *python.testcase.steps),
+        requirements=python.testcase.requirements,
+    )
+    return replace(
+        python,
+        testcase=testcase,
+        spans=(*commands.spans, *python.spans),
+        repairs=(*commands.repairs, *python.repairs),
+        missing=commands.missing,
+        device=commands.device,
     )
 
 
@@ -200,6 +232,6 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
         else:
             reason = "The issue holds no code that could be run."
             name = "a program or command that shows the failure"
-        gives_program = Kind.MLIR in kinds and claim.kind is not ClaimKind.UNKNOWN
+        gives_program = bool(kinds & {Kind.MLIR, Kind.FRAGMENT}) and claim.kind is not ClaimKind.UNKNOWN
         missing = (Missing(kind=CALL if gives_program else "code", name=name),)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)

@@ -79,6 +79,20 @@ def find_linked_names(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+_PICTURE = re.compile(
+    r"!\[[^\]\n]{0,200}\]\(\S{1,500}\)|<img\b|https://\S{1,300}\.(?:png|jpe?g|gif)\b"
+    r"|https://github\.com/user-attachments/assets/",
+    re.I,
+)
+
+
+def shows_output_elsewhere(text: str) -> bool:
+    """True if the text has a picture, or a link that it calls a log, a trace or an error."""
+    stored = (text[max(0, one.start() - 60) : one.start()].rpartition("\n")[2] for one in _STORE.finditer(text))
+    logs = any(link.shows_output for link in find_links(text)) or any(map(_LOG.search, stored))
+    return logs or _PICTURE.search(text) is not None
+
+
 _STORE = re.compile(
     r"https://(?:(?:www\.)?pastebin\.com|paste\.ee|hastebin\.com|dpaste\.(?:org|com)|pastes\.dev|drive\.google\.com"
     r"|(?:www\.)?dropbox\.com|1drv\.ms|storage\.googleapis\.com)/[\w./?=&%#-]{4,200}"

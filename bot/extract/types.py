@@ -83,6 +83,8 @@ ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
 """The kinds of the repairs that add a command, because the report gives none."""
 
 
+PRINT_PRODUCTS = "print-products"
+"""The kind of a repair that lets the compiler print the program in which dispatches are counted."""
 ASSUME_DEVICE = "assume-device"
 """The kind of the repair that chooses a device for an added command, because the report names no device either."""
 
@@ -143,6 +145,9 @@ class Repro:
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
     defences: tuple[str, ...] = ()
     """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
+
+    shows_elsewhere: bool = False
+    """True if the issue has a picture or links a log: its failure may stand there, where no one here reads it."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

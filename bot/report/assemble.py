@@ -132,6 +132,7 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         has_open_end=isinstance(asked.extraction, Repro) and asked.extraction.has_open_end,
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
         defences=asked.extraction.defences if isinstance(asked.extraction, Repro) else (),
+        shows_elsewhere=isinstance(asked.extraction, Repro) and asked.extraction.shows_elsewhere,
     )
 
 

@@ -51,6 +51,8 @@ class Evidence:
     """The assumed device, if the failure shows on another target (`follow_target`); else empty."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
+    shows_elsewhere: bool = False
+    """True if the report has a picture or links a log, where its failure may stand."""
     defences: tuple[str, ...] = ()
     """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
 

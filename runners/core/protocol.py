@@ -71,6 +71,9 @@ class ClaimKind(StrEnum):
     CRASH = "crash"
     ERROR = "error"
     WRONG_RESULT = "wrong-result"
+    COUNT = "count"
+    """The compiler makes another number of things than it should: "two dispatches instead of one". The claim quotes
+    the numbers as ``actual`` and ``expected``."""
     HANG = "hang"
     SLOW = "slow"
     MEMORY = "memory"

@@ -214,7 +214,7 @@ class _Rewriter(ScopedTransformer):
             return updated_node
         if (form := self.rewritten.get(original_node.func)) is not None:
             return self._write_form(form, function, original_node, updated_node)
-        here = self.names.find_successor(function) or function
+        here = self._find_home(function)
         arguments = [
             self._port_argument(old, new, function, here, place)
             for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
@@ -244,9 +244,10 @@ class _Rewriter(ScopedTransformer):
         """Return the argument to put first, if the function took it from a global and one variable has it."""
         for rule in self.idioms.implied:
             plain = all(arg.keyword is None and not arg.star for arg in call.args)
-            if function != rule.function or len(call.args) != rule.count or not plain:
+            named = rule.function in (function, self._find_home(function))
+            if not named or len(call.args) != rule.count or not plain:
                 continue
-            variables = {name for name, maker in self.made if maker in rule.makers}
+            variables = {name for name, maker in self.made if {maker, self._find_home(maker)} & rule.makers}
             if len(variables) == 1:
                 value = f"{variables.pop()}.{rule.attribute}"
                 self.record_change(call, f"{function}(…)", f"{function}({value}, …)", notation=True)
@@ -263,7 +264,13 @@ class _Rewriter(ScopedTransformer):
             updated = updated.with_changes(keyword=cst.Name(step.new))
         use = Argument(function=function, keyword=keyword, position=place)
         value = self._port_string(use, original.value, updated.value)
+        if value is updated.value and here != function:
+            value = self._port_string(replace(use, function=here), original.value, updated.value)
         return updated if value is updated.value else updated.with_changes(value=value)
+
+    def _find_home(self, function: str) -> str:
+        """Return the name of a function in the release; its old name if the release lacks it."""
+        return self.names.find_successor(function) or function
 
     # ---------------------------------------------------------------------------------------- strings
 

@@ -12,6 +12,7 @@ from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.accused import list_accused
+from bot.extract.claim.counts import read_counts
 from bot.extract.claim.failure import find_signature, list_failure_pieces
 from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
@@ -44,6 +45,10 @@ def read_claim(source: ClaimSource) -> Claim:
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
     kind = _classify_claim(source, signature)
+    made, wanted_number = _read_counts(source, kind, signature)
+    if made or wanted_number:
+        kind, actual, expected = ClaimKind.COUNT, made, wanted_number
+        signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
     if kind is ClaimKind.UNKNOWN and actual and source.code:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
@@ -155,7 +160,10 @@ _WRONG = _any_of(
     *("wrong", r"in ?correct", "inaccura", r"mis-?match", "garbage", "trash", "inconsisten", r"mis-?compil"),
     *(r"numeric(?:al)?\b", r"different (?:result|output|value|answer|number)s?\b"),
     *(r"(?:results?|outputs?|values?) (?:differ|chang)", r"differs?\b"),
-    r"not (?:equal|match|the same|simplified|correct|optimi[sz]ed|folded|eliminated|removed|idempotent)",
+    r"(?:not|\w{2,5}n['’]t) (?:(?:be|being|get|getting|all|always|fully|properly) )?(?:equal|match|the same|correct"
+    r"|simplified|optimi[sz]ed|folded|eliminated|removed|idempotent|fused|hoisted|vectori[sz]ed|inlined|merged|canonicali[sz]ed)",
+    *(r"un-?necessary", "redundant", "superfluous", r"sub-?optimal", "inefficient"),
+    r"missed (?:\w+ )?(?:optimi[sz]ation|fusion|opportunit)",
     *("silently", r"does ?n[o'’]t match", r"NaNs?\b", r"all zero(?:e?s)?\b", r"far too (?:small|large|big)"),
     *(r"unexpected (?!error|exception|crash)", r"expected .{1,60} but (?:got|get)", "corrupt", "truncat"),
     *("transposed", "swapped", r"shifted\b", "reversed", "duplicated", r"off by (?:one|\d)", r"drop(?:s|ped)\b"),
@@ -229,6 +237,26 @@ _CUT_SHORT = re.compile(
     rf"^Traceback \(most recent call last\)|{any_word(lambda words: words.failures.unnamed_patterns)}", re.M
 )
 """A failure quoted without the line that names the exception."""
+
+
+def _read_counts(source: ClaimSource, kind: ClaimKind, signature: Signature | None) -> tuple[str, str]:
+    """Return the number of things that the report complains of, and the number that it wants; both may be empty.
+
+    A report on wrong values or on an error may name such numbers too. There, the title decides.
+    """
+    tools = vocabulary_of(source.toolchain).tools
+    if tools is None or tools.product is None or signature is not None or kind not in _MAY_COUNT:
+        return "", ""
+    about = re.search(rf"\b(?:un)?fus\w+|{tools.product.named_pattern}", source.title, re.I)
+    if kind is not ClaimKind.UNKNOWN and (about is None or _VALUES.search(source.title)):
+        return "", ""
+    return read_counts((source.title, *(p.text for p in source.document.prose if not p.heading)), tools.product)
+
+
+_MAY_COUNT = frozenset({ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT, ClaimKind.ERROR})
+_VALUES = _any_of(
+    r"(?:wrong|incorrect|different|numeric\w*) (?:results?|values?|outputs?|numerics)", "accuracy", "NaNs?"
+)
 
 
 def _name_signal(signature: Signature | None, said: str) -> Signature | None:

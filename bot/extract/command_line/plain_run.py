@@ -76,7 +76,7 @@ def add_plain_run(work: Workspace, inputs: Sequence[str]) -> bool:
         return False
     argv = work.tools.run_module(work.device, module, name)
     argv = (*argv, *(f"{work.tools.input_flag}={value}" for value in inputs))
-    if work.tools.generate_inputs(argv[1:], text) is None:
+    if work.tools.generate_inputs(argv[1:], work.tools.choose_extents(text, "")) is None:
         return False
     work.steps.append(argv)
     work.add_repair(ADD_RUN, " ".join(argv))

@@ -18,7 +18,7 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
-from bot.extract.types import ADD_COMPILE
+from bot.extract.types import ADD_COMPILE, PRINT_PRODUCTS
 from runners.core.toolchain.reports import CombinedProgram
 
 
@@ -252,3 +252,20 @@ def add_compile_step(work: Workspace, name: str, module: str) -> None:
     argv = (*work.tools.compile_input(work.device, name, module), *work.told)
     work.steps.append(argv)
     work.add_repair(ADD_COMPILE, " ".join(argv))
+
+
+def print_products(work: Workspace) -> None:
+    """Let the last call of the compiler print the program in which things are counted, and leave out the other steps.
+
+    An input that is such a program already, and a call of another program, stay as they are.
+    """
+    product, calls = work.tools.product, [step for step in work.steps if step[0] == work.tools.compiler]
+    if product is None or not calls or any(product.made.search(text) for text in work.files.values()):
+        return
+    output = _find_output(calls[-1])
+    given = {flag.partition("=")[0].lstrip("-") for flag in product.flags}
+    kept = [w for w in calls[-1] if w not in ("-o", "--o", output) and not re.match(r"--?o=", w)]
+    kept = [w for w in kept if w.partition("=")[0].lstrip("-") not in given]
+    work.steps = [(*kept, *product.flags)]
+    work.produced.clear()
+    work.add_repair(PRINT_PRODUCTS, " ".join(work.steps[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
+from bot.extract.command_line.steps import print_products
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -59,12 +61,14 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     text = DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose, output=output)
     devices = parsed.vocabulary.read_devices(text)
     claim = make_claim(parsed, "", devices.named)
-    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
+    if claim.kind not in _SHOWN_BY_CALLS:
         return None
     device = choose_device(toolchain, devices)
     workspace = assemble_plain_compile(parsed.pieces, device, tools, _list_told(text, device, tools))
     if workspace is None:
         return None
+    if claim.kind is ClaimKind.COUNT:
+        return _make_repro(parsed, toolchain, workspace, devices)
     if workspace.produced and not devices.named:
         workspace.add_repair(ASSUME_DEVICE, device)
     about_values = claim.kind is ClaimKind.WRONG_RESULT
@@ -73,6 +77,12 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
             return None
     return _make_repro(parsed, toolchain, workspace, devices)
+
+
+_SHOWN_BY_CALLS = frozenset(
+    {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT, ClaimKind.COUNT}
+)
+"""Claims that the most ordinary calls of the compiler and the runner can show."""
 
 
 def _list_told(text: DeviceText, device: str, tools: CommandLineTools) -> tuple[str, ...]:
@@ -117,9 +127,13 @@ def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:
 def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devices: NamedDevices) -> Repro:
     code = "\n".join([*workspace.files.values(), *(" ".join(step) for step in workspace.steps)])
     claim = make_claim(parsed, code, devices.named)
+    if claim.kind is ClaimKind.COUNT:
+        print_products(workspace)
+    _name_functions(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
-    _complete_runs(workspace, claim.kind)
+    told = "\n".join((parsed.prose, *(piece.text for piece in parsed.pieces if piece.kind is not Kind.MLIR)))
+    _complete_runs(workspace, claim.kind, told)
     return Repro(
         testcase=_make_testcase(toolchain, workspace),
         claim=claim,
@@ -130,17 +144,40 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     )
 
 
+def _name_functions(work: Workspace) -> None:
+    """Let runs call the only public function of the text, if they name one that is not in it.
+
+    The report shows what the function printed: the function was there, under another name. Without that, the name may
+    be the failure.
+    """
+    functions = [name for text in work.files.values() for name, _ in work.tools.entry_points(text)]
+    if len(functions) != 1:
+        return
+    for at, step in enumerate(work.steps):
+        named = work.tools.find_called(step[1:]) if step[0] in work.tools.runners else None
+        headers = (rf"{header}{re.escape(named or '')}\b" for header in work.tools.result_header_patterns[:1])
+        if named in (None, functions[0]) or not any(re.search(header, work.output) for header in headers):
+            continue
+        work.steps[at] = tuple(re.sub(rf"=@?{re.escape(named or '')}$", f"={functions[0]}", word) for word in step)
+        work.add_repair("name-function", f"{named} to {functions[0]}, the only function of the text")
+
+
 _WITHOUT_VALUES = {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.SLOW, ClaimKind.MEMORY}
 """Claims that mostly hold whatever the values of the inputs are."""
 
 
-def _complete_runs(work: Workspace, claim: ClaimKind) -> None:
-    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs."""
+def _complete_runs(work: Workspace, claim: ClaimKind, told: str) -> None:
+    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs.
+
+    Dynamic extents are those of a shape in ``told``, the report's text, if one fits; else small ones.
+    """
     text = "\n".join(work.files.values())
     if work.tools.no_inputs and work.tools.no_inputs in work.output:
         return
     for at, step in enumerate(work.steps):
         flags = work.tools.generate_inputs(step[1:], text) if step[0] in work.tools.runners else ()
+        if flags is None and claim in _WITHOUT_VALUES:
+            flags = work.tools.generate_inputs(step[1:], work.tools.choose_extents(text, told))
         if claim is ClaimKind.WRONG_RESULT and flags != ():
             work.add_missing_code(f"the inputs of {' '.join(step)}")
         elif claim in _WITHOUT_VALUES and flags:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
+from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.links import add_addresses
@@ -93,14 +95,17 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     spans += [make_span(name, unit.piece) for name, unit in program.extra_files.items()]
     driver = _find_missing_driver(parsed, program)
     claim = make_claim(parsed, program.code, devices.named)
-    repairs = program.repairs
+    repairs, code = program.repairs, program.code
+    if claim.kind is ClaimKind.WRONG_RESULT and claim.actual and _tells_value(parsed):
+        code = print_last_value(program.code)
+        repairs = repairs if code == program.code else (*repairs, Repair(kind="print-value", detail="the last line"))
     if driver and _is_about_parser(parsed, claim) and _compiles_definitions(program, toolchain):
         # The compiler reads a decorated definition when the script is loaded: the failure shows without a driver.
         repairs = (*repairs, Repair(kind=DEFINITIONS_ONLY, detail="the code that uses the definitions"))
         driver = ()
     missing = (*program.missing, *driver)
     return Repro(
-        testcase=_make_testcase(program, toolchain),
+        testcase=_make_testcase(replace(program, code=code), toolchain),
         claim=claim,
         spans=tuple(spans),
         repairs=repairs,
@@ -108,6 +113,36 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
         device=choose_device(toolchain, devices),
         controls=tuple(_make_testcase(control, toolchain) for control in controls),
     )
+
+
+def _tells_value(parsed: ParsedIssue) -> bool:
+    """True if sentences alone tell the value: the report shows no output, and no error."""
+    shown = (Kind.OUTPUT, Kind.TRACEBACK)
+    return parsed.signature is None and not any(piece.kind in shown for piece in parsed.pieces)
+
+
+def print_last_value(code: str) -> str:
+    """Return a program that prints the value of its last line, as notebooks do, if it prints and checks nothing."""
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError):
+        return code
+    last = body[-1] if body else None
+    nodes = [node for tree in body for node in ast.walk(tree)]
+    tells = any(isinstance(node, ast.Assert) or _calls(node, "print") or _calls(node, "assert") for node in nodes)
+    if tells or not isinstance(last, ast.Expr) or isinstance(last.value, ast.Constant) or last.end_lineno is None:
+        return code
+    rows = code.split("\n")
+    if last.col_offset or rows[last.end_lineno - 1][last.end_col_offset or 0 :].strip():
+        return code  # something else stands in its rows
+    rows[last.lineno - 1] = f"print({rows[last.lineno - 1]}"
+    rows[last.end_lineno - 1] = f"{rows[last.end_lineno - 1].rstrip()})"
+    return "\n".join(rows)
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    """True for a call of a function, or of a method, whose name has a part ``name``: ``print``, ``pprint``."""
+    return isinstance(node, ast.Call) and name in ast.unparse(node.func)
 
 
 def _find_missing_driver(parsed: ParsedIssue, program: Program) -> tuple[Missing, ...]:

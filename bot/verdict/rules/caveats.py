@@ -118,14 +118,17 @@ def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
 
 
-_HOW_TO_CALL = re.compile(
+HOW_TO_CALL = re.compile(
+    r"\b(?:must|should|needs? to|has to) (?:be|have been) (?:\w+ )?(?:run|called|applied|invoked) (?:\w+ )?before"
+    r"|\b(?:run|call|apply|invoke) [`'\"]?[\w.-]{3,80}[`'\"]?(?: pass)? (?:first|before)\b"
+    r"|\bdid you (?:forget|intend) to\b|"
     r"(?:expects?|takes?|requires?|needs?) (?:exactly |at least )?\d+ (?:\w+ ){0,2}"
     r"(?:arguments?|inputs?|parameters?)"
     r"|wrong number of (?:arguments?|inputs?)|\b(?:call|invoke|set|use) (?:it|.{1,40}?) first\b"
     r"|before (?:calling|using) ",
     re.I,
 )
-"""Messages of any program that say how a function has to be called: number of arguments, order of calls."""
+"""Messages of any program that say how it has to be called: number of arguments, order of calls and of passes."""
 
 
 def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -146,7 +149,7 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
             "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
         )
         return replace(verdict, headline=f"{verdict.headline} {caveat}")
-    if not all(map(_HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
+    if not all(map(HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
     settle = "to decide: whether the testcase calls the function as the message demands"

@@ -31,7 +31,7 @@ from bot.verdict.rules.untestable import (
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
-from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.oracle import COUNTED, OUTPUT
 from runners.core.failure.printed_output import NUMBER_PATTERN
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
@@ -300,13 +300,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
                 ("the failure may have been fixed before the oldest of these releases",),
                 used,
             )
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is right.",
-            ("to decide: an assertion in the testcase, or the expected output beside the actual output",),
-            used,
-        )
+        return _judge_unanswered(evidence, failing, used)
     # A run that ends by itself is no hang, whatever the report quotes.
     known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
     claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
@@ -322,10 +316,52 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
-        f"Inconclusive: it ends with {named} on {latest.version}, and the report describes another failure.",
+        f"Inconclusive: it ends with {named} on {latest.version}, and {_describe_difference(evidence)}.",
         ("to decide: the full error message as printed",),
         used,
     )
+
+
+def _describe_difference(evidence: Evidence) -> str:
+    claim = evidence.plan.claim
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or claim.signature is not None:
+        return "the report describes another failure"
+    if evidence.shows_elsewhere:
+        return "the report shows its failure only in a picture or behind a link"
+    return "the report quotes no failure to compare with"
+
+
+def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tuple[int, ...]) -> Verdict:
+    """Return ``inconclusive`` where each run ends well, and nothing compares what it made with the claim."""
+    testcase, claim = evidence.plan.testcase, evidence.plan.claim
+    if made := _list_made(ended):
+        counts = ", and ".join(
+            f"{quote_span(one)} on {name_releases(evidence, where)}" for one, where in made.items()
+        )
+        said = join_names([quote_span(one) for one in (claim.actual, claim.expected) if one])
+        headline = f"Inconclusive: it compiles to {counts}, and the report speaks of {said}."
+        settle = "to decide: the program and the flags with which the report counts"
+    elif all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps):
+        where = name_all(evidence, list_versions(evidence.plan, ended))
+        headline = f"Inconclusive: it compiles on {where}; the report is about what the compiler makes, and nothing"
+        headline += " tells how that would look."
+        settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
+    else:
+        headline = "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is"
+        headline += " right."
+        settle = "to decide: an assertion in the testcase, or the expected output beside the actual output"
+    return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), headline, (settle,), used)
+
+
+def _list_made(ended: Sequence[Observation]) -> dict[str, tuple[str, ...]]:
+    """Return the numbers of things that builds make, as text, with the builds; empty unless each run shows one."""
+    found: dict[str, tuple[str, ...]] = {}
+    for seen in ended:
+        if seen.signature is None or not seen.why.startswith(COUNTED):
+            return {}
+        at = found.get(seen.signature.message, ())
+        found[seen.signature.message] = at if seen.version in at else (*at, seen.version)
+    return found
 
 
 def _find_other_output(evidence: Evidence) -> str | None:

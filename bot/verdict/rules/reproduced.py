@@ -111,6 +111,15 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
             seen.version == newest and seen.outcome is Outcome.OTHER_FAILURE for seen in evidence.list_originals()
         ):
             anew = f" {newest}, {name_newest(evidence)}, fails in another way."
+            if ported is not Answer.GOOD and (refusal := find_refusal(evidence, newest)):
+                return make_verdict(
+                    VerdictKind.INCONCLUSIVE,
+                    (Ground.NO_ANSWER,),
+                    f"Inconclusive: {last_bad} fails as reported, and {_describe_clean(evidence, first_good)};"
+                    f" {newest}, {name_newest(evidence)}, rejects it instead: {refusal}.",
+                    ("to decide: whether this program should be rejected; if so, the failure is fixed",),
+                    evidence.find_indices(last_bad, first_good, newest),
+                )
         if ported is Answer.GOOD:
             reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
         elif not anew:
@@ -217,6 +226,17 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         )
     if is_only_for_forks(evidence):
         return _judge_on_forks(evidence, Variant.PORTED)
+    runs = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
+    if ported.get(newest) is Answer.GOOD and all(seen.notation_only for seen in runs):
+        return make_verdict(
+            VerdictKind.FIXED,
+            (*list_grounds(evidence, bad[-1], Variant.PORTED), Ground.PORTED),
+            f"Already fixed: in today's notation, it fails as reported on"
+            f" {name_releases(evidence, bad, Variant.PORTED)}, and {newest}, {name_newest(evidence)}, runs cleanly."
+            " No release runs it as posted.",
+            (),
+            (*used, *evidence.find_indices(newest, variants=(Variant.PORTED,))),
+        )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER, Ground.PORTED),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
+from bot.verdict.rules.caveats import HOW_TO_CALL
 from bot.verdict.rules.phrases import name_failure, name_newest, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.compare import SAME, compare_signatures
@@ -68,9 +69,10 @@ def find_clean_newest(evidence: Evidence) -> Variant | None:
 def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Observation]) -> Verdict | None:
     """Return the verdict where the reported build and the newest end with the same error of the compiler; else None.
 
-    An older report saw a build that is not here. Of a text that a build refuses to read, and of a wrong call in
-    Python, the testcase itself may be the cause. A release that runs it cleanly must be older than the reported
-    build.
+    An older report saw a build that is not here. Of a text that a build refuses to read, of a wrong call in Python,
+    and of an error that says what has to be done first, the testcase itself may be the cause. A release that runs it
+    cleanly must be older than the reported build. Where the report shows its failure in a picture or behind a link,
+    its words must name a part of the error: what no one here can read may be another failure.
     """
     plan = evidence.plan
     newest = plan.order[-1]
@@ -80,7 +82,10 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
         return None
     if any(plan.order.index(version) > plan.order.index(reported) for version in good):
         return None
-    if (signature := _find_common_error(evidence, deciding)) is None:
+    signature = _find_common_error(evidence, deciding)
+    if signature is None or HOW_TO_CALL.search(signature.message):
+        return None
+    if evidence.shows_elsewhere and not good and not _names_part(plan.claim.told, signature.message):
         return None
     last = f"{newest}, {name_newest(evidence)},"
     here = last if reported == newest else f"{reported} and {last}"
@@ -94,6 +99,17 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
         (_WHY,),
         evidence.find_indices(reported, newest, *good),
     )
+
+
+def _names_part(told: str, message: str) -> bool:
+    """True if a report has a name that the message has: an operation, a type, a pass, a function."""
+    words = set(_NAME.findall(told.lower()))
+    return any(name.lower() in words for name in _NAME.findall(message) if _IS_NAME.search(name))
+
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*\w")
+_IS_NAME = re.compile(r"\w[._]\w|\d|[a-z][A-Z]")
+"""What a name in code has and a word of English lacks."""
 
 
 def _find_common_error(evidence: Evidence, deciding: Sequence[Observation]) -> Signature | None:

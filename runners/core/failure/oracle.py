@@ -29,7 +29,7 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
-from runners.core.failure.printed_output import Reading, find_other_values, read_output
+from runners.core.failure.printed_output import Reading, are_twins_equal, find_other_values, read_output
 from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
@@ -46,6 +46,7 @@ from runners.core.protocol import (
     TimedOut,
 )
 from runners.core.toolchain.failures import FailureVocabulary
+from runners.core.toolchain.products import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,10 +340,16 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
         # The quoted output may occur in good and bad runs alike, so the check decides.
         return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
     match claim.kind:
+        case ClaimKind.WRONG_RESULT if (
+            equal := are_twins_equal(claim, steps, context.vocabulary, context.compilers)
+        ) is not None:
+            return _classify_twins(claim, equal=equal)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
             return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+        case ClaimKind.COUNT:
+            return _classify_count(steps, context)
         case ClaimKind.SLOW | ClaimKind.MEMORY:
             return Classification(outcome=Outcome.PASS, why="runs to its end; what it takes is compared by release")
         case _ as never:
@@ -384,6 +391,54 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+def _classify_twins(claim: Claim, *, equal: bool) -> Classification:
+    """Return the outcome of runs of one program that differ in the report."""
+    if equal:
+        return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
+    signature = _make_output_signature(claim)
+    return Classification(
+        outcome=Outcome.MATCH, why="its runs print different results, as reported", signature=signature
+    )
+
+
+COUNTED = "compiles to "
+"""The beginning of the reason for a run in which things were counted."""
+
+
+def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Classification:
+    """Compare the number of things in the printed program with the numbers of the report.
+
+    A number further away than the reported one is no better. Any other number is no answer: the report may count
+    with other flags, or another program.
+    """
+    claim = context.claim
+    product = next((one for one in context.vocabulary.products if _reads(one, claim)), None)
+    printed = steps[-1].stdout if steps and not steps[-1].truncated else ""
+    if product is None or not printed.strip():
+        why = "compiles; nothing shows how many things the compiler makes"
+        return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
+    made = len(product.made.findall(printed))
+    actual, expected = product.read(claim.actual), product.read(claim.expected)
+    shown = product.describe(made)
+    signature = Signature(type=OUTPUT, message=shown)
+    if actual is None:
+        wrong = expected is not None and made > expected
+    elif expected is None:
+        wrong = made == actual
+    else:
+        wrong = made >= actual if actual > expected else made <= actual
+    if wrong:
+        return Classification(outcome=Outcome.MATCH, why=f"{COUNTED}{shown}, as reported", signature=signature)
+    if made == expected:
+        return Classification(outcome=Outcome.PASS, why=f"{COUNTED}{shown}, as the report expects")
+    why = f"{COUNTED}{shown}, which the report does not speak of"
+    return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
+
+
+def _reads(product: Product, claim: Claim) -> bool:
+    return product.read(claim.actual) is not None or product.read(claim.expected) is not None
 
 
 def _make_output_signature(claim: Claim) -> Signature:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from runners.core.protocol import Claim, ClaimKind, Exited, StepResult
 from runners.core.toolchain.failures import FailureVocabulary
 
 MAX_LINES = 400
@@ -245,3 +246,49 @@ def _has_improved(old: Token, new: Token, is_difference: bool) -> bool:
             return math.isfinite(new)
         return is_difference and abs(new) <= max(1e-4, abs(old) * 1e-3)
     return (old, new) in {("False", "True"), ("false", "true"), ("FAIL", "PASS"), ("FAIL", "OK")}
+
+
+# ------------------------------------------------------------------------------------ several runs
+
+_OF_BUILD = re.compile(r"--?(?:module(?:_file)?|device|driver)\b")
+"""Flags that say what is run, and on what; the other words say with which inputs."""
+
+
+def are_twins_equal(
+    claim: Claim, steps: Sequence[StepResult], vocabulary: FailureVocabulary, compilers: Collection[str]
+) -> bool | None:
+    """Return whether all runs of one program print the same; None if the report quotes no different results of them.
+
+    A report on a difference between two backends, or two sets of flags, quotes both results and calls neither right.
+    Whether they are equal on a build answers the claim; how near they are to the quoted numbers does not.
+    """
+    runs = [step for step in steps if step.argv and step.argv[0] not in {*compilers, "python"}]
+    inputs = {(run.argv[0], *(word for word in run.argv[1:] if not _OF_BUILD.match(word))) for run in runs}
+    if claim.kind is not ClaimKind.WRONG_RESULT or claim.expected or len(runs) < 2 or len(inputs) != 1:
+        return None
+    reported = _split_results(claim.actual, vocabulary)
+    if len(reported) != len(runs) or len(set(reported)) == 1:
+        return None
+    printed = [_drop_harness(run.stdout, vocabulary) for run in runs]
+    if not all(printed) or any(run.ended != Exited(code=0) or run.truncated for run in runs):
+        return None
+    return len(set(printed)) == 1
+
+
+def _split_results(text: str, vocabulary: FailureVocabulary) -> list[str]:
+    """Return the results in a quoted output: one for each block of lines below lines of the harness."""
+    blocks: list[list[str]] = []
+    below = True
+    for line in filter(str.strip, text.split("\n")):
+        if any(pattern.match(line.strip()) for pattern in vocabulary.harness_lines):
+            below = True
+            continue
+        if below:
+            blocks.append([])
+        blocks[-1].append(" ".join(line.split()))
+        below = False
+    return ["\n".join(block) for block in blocks]
+
+
+def _drop_harness(text: str, vocabulary: FailureVocabulary) -> str:
+    return "\n".join(_split_results(text, vocabulary))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
+from runners.core.toolchain.products import Product
+
 DEVICES = r"(?P<device>cuda|hip|rocm|vulkan|metal|opencl|libcuda|nvcuda|libamdhip64|libvulkan|amdgpu)"
 """A group for the patterns of `Sign`: names of device interfaces and of their libraries."""
 
@@ -124,6 +126,7 @@ class FailureVocabulary:
     call_checks: tuple[re.Pattern[str], ...] = ()
     """Messages of the runtime's checks of a call: arguments, and the name of the function."""
     retired: tuple[Retired, ...] = ()
+    products: tuple[Product, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()
     """Signs that a device or the machine is broken or unfit, so that the run is no evidence about the compiler."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from runners.core.toolchain.guest import Step
+from runners.core.toolchain.products import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,10 +238,16 @@ class CommandLineTools:
     generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()
     """A run call and its MLIR → the flags that pass generated inputs, if the call passes none and needs some; None if
     the inputs cannot be generated."""
+    find_called: Callable[[Sequence[str]], str | None] = lambda _argv: None
+    """A run call → the function that the call names, if any."""
+    choose_extents: Callable[[str, str], str] = lambda text, _told: text
+    """MLIR and the text of the report → the MLIR with an extent for each dynamic extent, to generate inputs of it."""
     no_inputs: str = ""
     """The runner's message about missing inputs. A report that quotes this message is about the call as it is."""
     missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
     """MLIR → its constants, as written, whose data the text does not give."""
+    product: Product | None = None
+    """The thing that the compiler makes and that reports count."""
     combined: CombinedProgram | None = None
     reproducers: ReproducerFormat | None = None
     check: CheckProgram | None = None

@@ -140,10 +140,17 @@ _COMPILER = tuple(
     for old, new in renamed.items()
 )
 
-_MODULES = tuple(
-    DriftEntry(old=name, new=None, kind="module", gone_in="2.9.0", note="removed before the first release")
-    for name in ("iree.compiler.api.driver", "iree.compiler.xla", "iree.compiler.tools.xla")
+_MODULES = (
+    *(
+        DriftEntry(old=name, new=None, kind="module", gone_in="2.9.0", note="removed before the first release")
+        for name in ("iree.compiler.api.driver", "iree.compiler.xla", "iree.compiler.tools.xla", "pyiree")
+    ),
+    *(
+        DriftEntry(old=old, new=new, kind="module", gone_in="2.9.0", exact=True, note="renamed in 2020 and 2021")
+        for old, new in (("pyiree.rt", "iree.runtime"), ("pyiree.compiler2", "iree.compiler"))
+    ),
 )
+"""Modules of IREE's Python packages until 2021, and modules of its compiler's package."""
 
 _DIALECT = (
     DriftEntry(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from runners.core.toolchain.failures import DEVICES, FailureVocabulary, Relay, Sign, sign_of_missing_device
+from runners.core.toolchain.products import Product
 
 _STATUS = re.compile(
     r"(?P<code>CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|"
@@ -12,7 +13,17 @@ _STATUS = re.compile(
     r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
 )
 
+DISPATCHES = Product(
+    noun="dispatch",
+    plural="dispatches",
+    named_pattern=r"dispatch(?:es)?(?! (?:creation|formation|count|function|pass|phase|level|id)\b)",
+    made=re.compile(r"\bflow\.dispatch @"),
+    flags=("--compile-to=flow", "--mlir-elide-elementsattrs-if-larger=16"),
+)
+"""Dispatches of the printed program. Before this phase they are regions, and some are merged or dropped again."""
+
 FAILURES = FailureVocabulary(
+    products=(DISPATCHES,),
     packages=("iree",),
     noise_frames=("mlir::iree_compiler::runIreecMain", "ireeCompiler"),
     relays=(
@@ -55,6 +66,7 @@ FAILURES = FailureVocabulary(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
         re.compile(r"'(?P<name>[\w-]{1,200})' does not refer to a registered pass or pass pipeline"),
+        re.compile(r"\bin _create_config\n(?:[^\n]{0,400}\n){1,3}KeyError: '(?P<name>[\w-]{1,40})'"),
         re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
         re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
         re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),

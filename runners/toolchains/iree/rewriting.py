@@ -58,6 +58,8 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
         return None
     if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
         return None
+    if len({words for step in testcase.steps for name, words in _split_flags(step) if name == _TARGET[0]}) > 1:
+        return None  # it compares the results of several targets
     backend, runtime_device = BACKENDS[device]
     steps = tuple(_retarget_step(step, backend, runtime_device) for step in testcase.steps)
     if steps == testcase.steps:
@@ -75,6 +77,13 @@ _OLD_BACKENDS = frozenset({"dylib", "dylib-llvm-aot", "llvm-aot"})
 """Names of ``llvm-cpu`` until 2022."""
 _OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
 """Names of the CPU's drivers until 2022, when ``local-task`` and ``local-sync`` replaced them."""
+
+
+_NO_BACKENDS = {
+    **dict.fromkeys((*_OLD_BACKENDS, "cpu", "local-task", "local-sync", "local"), "llvm-cpu"),
+    **{"vulkan": "vulkan-spirv", "metal": "metal-spirv"},
+}
+"""Names of drivers, and earlier names of backends → the backend whose driver the loader of a module takes."""
 
 
 _IMPLIED = tuple(
@@ -129,6 +138,8 @@ def _port_string(use: StringUse, text: str) -> Expression | None:
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
             return Expression(code='"llvm-cpu"', notation=True)
+        case Argument(function=function, keyword="backend") if text in _NO_BACKENDS and _loads_module(function):
+            return Expression(code=repr(_NO_BACKENDS[text]), notation=True)
         case Argument(keyword="input_type") if text in INPUT_TYPES:
             return Expression(code=repr(INPUT_TYPES[text]), notation=True)
         case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
@@ -138,6 +149,10 @@ def _port_string(use: StringUse, text: str) -> Expression | None:
             return Expression(code=f'"{driver}"', notation=True)
         case _:
             return None
+
+
+def _loads_module(function: str) -> bool:
+    return function.startswith("iree.runtime") and function.rpartition(".")[2].startswith("load_vm_flatbuffer")
 
 
 def _names_driver(function: str, keyword: str) -> bool:

@@ -976,6 +976,18 @@ def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
     assert "another way" not in judge(evidence((M, P, I, I))).headline
 
 
+def test_a_newest_release_that_rejects_the_program_of_a_wrong_result_is_no_fix() -> None:
+    """The program ran cleanly between: whether it may be rejected is a question for people."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="[0, 0]", expected="[3, 4]", versions=("1.1",))
+    refusal = Signature(type="mlir-error", message="'linalg.generic' op has a map that cannot be tiled")
+    seen = [*(observe(version, outcome) for version, outcome in zip(ORDER, (M, M, P), strict=False))]
+    seen.append(observe(ORDER[3], S, signature=refusal, ended=Exited(code=1)))
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    verdict = judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "rejects it instead" in verdict.headline
+
+
 def test_a_crash_without_stack_and_message_is_less_certain() -> None:
     """A run with only a signal would match every other crash as well."""
     claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV", frames=("f", "g")))

@@ -53,6 +53,28 @@ def test_the_error_of_the_reported_build_on_the_newest_release_is_the_reported_o
     assert _judge(REPORTED, signatures) is kind
 
 
+def test_a_failure_in_a_picture_is_known_by_a_name_that_the_report_has_too() -> None:
+    """What stands in a picture may be any failure. A fix needs no such name: the builds behave differently."""
+    named = Signature(type="mlir-error", message="'tensor.unfold' op has no lowering for dynamic sizes")
+    told = msgspec.structs.replace(REPORTED.claim, told="The lowering of tensor.unfold fails.\nSee the screenshot.")
+    about = msgspec.structs.replace(REPORTED, claim=told)
+    cases = [(about, named, True), (REPORTED, named, False), (about, SAME, False)]
+    for plan, signature, identified in cases:
+        seen = tuple(_observe([signature] * 4, 1))
+        verdict = judge(Evidence(plan=plan, observations=seen, findings=(), shows_elsewhere=True))
+        assert (verdict.kind is VerdictKind.CONFIRMED) is identified
+    assert "only in a picture or behind a link" in verdict.headline
+    fixed = tuple(_observe((SAME, SAME, SAME, CLEAN), 1))
+    assert judge(Evidence(plan=REPORTED, observations=fixed, findings=(), shows_elsewhere=True)).kind is (
+        VerdictKind.FIXED
+    )
+
+
+def test_an_error_that_asks_for_another_pass_first_is_no_failure_of_the_compiler() -> None:
+    asks = Signature(type="mlir-error", message="no layout found. The AssignLayoutsPass must be run before.")
+    assert _judge(REPORTED, [asks] * 4) is VerdictKind.INCONCLUSIVE
+
+
 @pytest.mark.parametrize(
     "plan",
     [

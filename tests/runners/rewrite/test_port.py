@@ -546,6 +546,24 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert done.is_notation_only
 
 
+def test_a_program_of_iree_in_2020_is_ported_with_the_idioms_of_the_new_names() -> None:
+    """The packages were renamed; drivers and arguments of their functions changed too."""
+    code = (
+        "from pyiree import compiler2 as ireec\nfrom pyiree import rt as ireert\n"
+        'binary = ireec.compile_str(TEXT, target_backends=["dylib-llvm-aot"])\n'
+        'config = ireert.Config("dylib")\n'
+        "module = ireert.VmModule.from_flatbuffer(binary)\n"
+    )
+    text = port_runtime(code)
+    assert "from iree import runtime as ireert" in text
+    assert 'target_backends=["llvm-cpu"]' in text
+    assert 'ireert.Config("local-task")' in text
+    assert "from_flatbuffer(config.vm_instance, binary)" in text
+    loads = 'import iree.runtime as rt\nm = rt.load_vm_flatbuffer_file("m.vmfb", backend="{}")\n'
+    assert "backend='llvm-cpu'" in port_runtime(loads.format("local-task"))
+    assert port_runtime(loads.format("llvm-cpu")) == loads.format("llvm-cpu")
+
+
 BEFORE = "func @f(%x: tensor<2xf32>) {\n  return\n}\n"
 
 

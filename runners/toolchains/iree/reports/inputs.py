@@ -43,6 +43,37 @@ def generate_inputs(argv: Sequence[str], text: str) -> tuple[str, ...] | None:
     return tuple(flags)
 
 
+_DYNAMIC = re.compile(
+    r"(?<=tensor<)(?:(?:\d{1,6}|\?)x){1,8}(?=\w{1,8}>)|(?<=vtensor<\[)[\d?]{1,6}(?:,[\d?]{1,6}){0,7}(?=\],)"
+)
+_TOLD_SHAPE = re.compile(r"(?<![\w.])(?:\d{1,6}x){1,8}(?=[a-z]{1,4}\d{1,2}\b)")
+SMALL = "8"
+"""An extent that most reshapes and tiles divide."""
+
+
+def choose_extents(text: str, told: str) -> str:
+    """Return MLIR with an extent for each dynamic one: that of a static shape of the same form, else `SMALL`.
+
+    ``told`` is the text of the report, whose shapes count first. The result is only read for its types.
+    """
+    shapes = [found[0].split("x")[:-1] for found in _TOLD_SHAPE.finditer(f"{told[:100_000]}\n{text[:100_000]}")]
+
+    def choose(found: re.Match[str]) -> str:
+        comma = "," in found[0] or not found[0].endswith("x")
+        extents = found[0].split(",") if comma else found[0].split("x")[:-1]
+        if "?" not in extents:
+            return found[0]
+        fits = (shape for shape in shapes if len(shape) == len(extents) and all(map(_fits, extents, shape)))
+        chosen = next(fits, [SMALL if extent == "?" else extent for extent in extents])
+        return ",".join(chosen) if comma else "".join(f"{extent}x" for extent in chosen)
+
+    return _DYNAMIC.sub(choose, text)
+
+
+def _fits(extent: str, known: str) -> bool:
+    return extent in ("?", known)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
     """A function that a text declares."""

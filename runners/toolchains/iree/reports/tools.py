@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, DeviceText
 from runners.toolchains.iree.constant_data import list_missing_data
-from runners.toolchains.iree.reports.inputs import generate_inputs
+from runners.toolchains.iree.failures import DISPATCHES
+from runners.toolchains.iree.reports.inputs import choose_extents, find_called, generate_inputs
 from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
@@ -189,8 +190,11 @@ TOOLS = CommandLineTools(
     run_module=_run_module,
     entry_points=_list_entry_points,
     generate_inputs=generate_inputs,
+    find_called=find_called,
+    choose_extents=choose_extents,
     no_inputs="input list and function mismatch",
     missing_data=list_missing_data,
+    product=DISPATCHES,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
     reproducers=REPRODUCERS,
     check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),

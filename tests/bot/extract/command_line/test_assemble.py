@@ -519,3 +519,41 @@ def test_a_chip_is_added_with_the_target_that_a_command_lacks() -> None:
     assert found.testcase.steps[0][1:3] == ("--iree-hal-target-backends=rocm", "--iree-hip-target=gfx950")
     given = extract_repro(body.replace("-o", "--iree-hip-target=gfx90a -o"), "[ROCm] crash")
     assert not any("gfx950" in word for word in given.testcase.steps[0])
+
+
+NAMED = """The backends differ on this:
+
+```mlir
+func.func @root(%x: tensor<f32>) -> tensor<f32> {{
+  %0 = math.sqrt %x : tensor<f32>
+  return %0 : tensor<f32>
+}}
+```
+```
+iree-compile --iree-hal-target-backends=vmvx root.mlir -o root.vmfb
+iree-run-module --module=root.vmfb --function=foo --input=f32=0.5
+```
+```
+{output}
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "called"),
+    [
+        ("EXEC @foo\nresult[0]: hal.buffer_view\nf32=0.7", "--function=root"),
+        ("NOT_FOUND; no function `foo` exported by module", "--function=foo"),
+    ],
+)
+def test_a_run_calls_the_only_function_if_the_report_shows_its_result(output: str, called: str) -> None:
+    """The name was changed when the report was written. Where the call fails, the name may be the failure."""
+    found = extract_repro(NAMED.format(output=output), "Wrong result of a square root")
+    assert called in found.testcase.steps[-1]
+
+
+@pytest.mark.parametrize(("title", "kind"), [("Lowering of iota fails", "call"), ("An iota", "code")])
+def test_single_operations_of_a_failure_report_are_a_part_of_its_testcase(title: str, kind: str) -> None:
+    """The function around them is asked for. Without a failure, nothing is."""
+    text = '```mlir\n%0 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xui32>\n```\n'
+    assert [entry.kind for entry in extract_no_repro(text, title, "iree-org/iree").missing] == [kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.toolchains.iree.reports.inputs import generate_inputs
+from runners.toolchains.iree.reports.inputs import choose_extents, generate_inputs
 
 
 def signature(arguments: str, name: str = "f") -> str:
@@ -40,3 +40,19 @@ def test_only_a_call_without_inputs_gets_some() -> None:
     assert generate_inputs(("--module=m.vmfb", "--function=h"), text) == ("--input=1",)
     assert generate_inputs(("--module=m.vmfb",), text) == ()
     assert generate_inputs(("--module=m.vmfb", "--function=other"), text) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "values"),
+    [
+        ("%a: tensor<?x4xf32>", "", ["8x4xf32=0.5"]),
+        ("%a: tensor<?x4xf32>", "It fails for an input of 3x4xf32.", ["3x4xf32=0.5"]),
+        ("%a: tensor<?x4xf32>, %b: tensor<2x4xi8>", "", ["2x4xf32=0.5", "2x4xi8=1"]),
+        ("%a: tensor<?x?xi32>", "tensor<5x6x7xi32>", ["8x8xi32=1"]),
+        ("%a: !torch.vtensor<[?,16],f32>", "", ["8x16xf32=0.5"]),
+        ("%a: tensor<?x?x?xf32>", "version 3.1x on x86_64", ["8x8x8xf32=0.5"]),
+    ],
+)
+def test_dynamic_extents_are_those_of_a_shape_in_the_text(arguments: str, told: str, values: list[str]) -> None:
+    text = choose_extents(signature(arguments), told)
+    assert generate_inputs(("--module=m.vmfb",), text) == tuple(f"--input={value}" for value in values)

@@ -1,0 +1,95 @@
+"""Read how many things the compiler makes, and how many it should make: "two dispatches instead of one"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from runners.core.toolchain.products import Product
+
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER = rf"(?P<number>(?<![\w.-])(?<!dispatch )(?:[1-9]\d{{0,3}}|(?:a )?single|{'|'.join(_WORDS)})(?!\.?\w|-))"
+_KIND = r"(?:separate|different|distinct|individual|extra|additional|more|total|big|large|small|\w+[-_]\w+|\w+wise)"
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+_EXPECTED = re.compile(
+    r"\b(?:should|expect\w*|ideally|instead of|rather than|(?:was|were) (?:previously|before)|previously|used to"
+    r"|(?:only|just) (?:need|require)\w*|needs? to be|must|could|can be|would be|want\w*|before|opposed to"
+    r"|hop(?:e|ed|ing) for|supposed to)\b"
+    r"|(?:\bnot\b|n[o'’]t\b|\bcannot\b|\bfail\w*|\bunable\b|\bnever\b)[^.]{0,60}\b(?:in|into|to|as|form)\b",
+    re.I,
+)
+_ACTUAL = re.compile(
+    r"\b(?:but|get|gets|got|getting|having|has|have|there (?:are|is)|creat\w+|form(?:s|ed|ing)?|produc\w+|generat\w+"
+    r"|result\w*|end(?:s|ed|ing)? up|see|seeing|now|currently|after|split\w*|becomes?|giv(?:es|ing)|leads?"
+    r"|compiles? (?:in)?to)\b",
+    re.I,
+)
+_ACTUAL_AFTER = re.compile(
+    r"[\s,]*(?:now\b|(?:get|gets|are|is|were|was) (?:\w+ )?(?:created|formed|generated|produced|made|emitted)\b)",
+    re.I,
+)
+_EXPECTED_AFTER = re.compile(
+    r"[\s,]*(?:(?:is|are|was|were|would be) (?:\w+ )?(?:expected|enough|sufficient|needed|required|wanted)"
+    r"|(?:should|would) (?:be enough|suffice|do)\b|expected\b)",
+    re.I,
+)
+
+_ALONE = re.compile(r"\s*(?:$|[.,;:)]|(?:is|are|was|were|here|there|now|instead|and|but|with|for|in|on)\b)", re.I)
+"""What follows a number whose noun an earlier number of the sentence has."""
+
+
+def read_counts(texts: Iterable[str], product: Product) -> tuple[str, str]:
+    """Return the number that the report complains of and the number that it wants, as `Product.describe` writes them.
+
+    Either is empty if no sentence gives it. Both are empty if sentences contradict each other.
+    """
+    found: dict[bool, set[int]] = {False: set(), True: set()}
+    for text in texts:
+        for sentence in _SENTENCE_END.split(text[:20_000]):
+            for wanted, number in _read_sentence(sentence, product):
+                found[wanted].add(number)
+    actual, expected = found[False], found[True]
+    if len(actual) > 1 or len(expected) > 1 or actual == expected:
+        return "", ""
+    told = [product.describe(*numbers) if numbers else "" for numbers in (actual, expected)]
+    return told[0], told[1]
+
+
+def _read_sentence(sentence: str, product: Product) -> Iterator[tuple[bool, int]]:
+    """Yield each number of things in a sentence, and whether it is the wanted one.
+
+    The sentence names the thing once at least. Another number in it counts if the words before it compare:
+    "2 dispatches instead of 1".
+    """
+    named = re.compile(rf"{_NUMBER}(?P<noun> (?:{_KIND} ){{0,2}}{product.named_pattern})?", re.I)
+    numbers = list(named.finditer(sentence))
+    if not any(one["noun"] for one in numbers):
+        return
+    begin = 0
+    for one in numbers:
+        after = sentence[one.end() :]
+        wanted = _is_wanted(sentence[begin : one.start()], after)
+        if wanted is not None and (one["noun"] or (begin and _ALONE.match(after))):
+            yield wanted, _to_number(one["number"])
+        begin = one.end()
+
+
+def _is_wanted(before: str, after: str) -> bool | None:
+    """True for a number that the sentence wants, False for one that it complains of, None without a cue."""
+    if _EXPECTED_AFTER.match(after):
+        return True
+    cues = [(found.end(), wanted) for wanted in (True, False) for found in _find_cues(before, wanted=wanted)]
+    if cues:
+        return max(cues)[1]
+    return False if _ACTUAL_AFTER.match(after) else None
+
+
+def _find_cues(text: str, *, wanted: bool) -> Iterator[re.Match[str]]:
+    return (_EXPECTED if wanted else _ACTUAL).finditer(text)
+
+
+def _to_number(word: str) -> int:
+    lower = word.lower()
+    if lower.isdigit():
+        return int(lower)
+    return _WORDS.index(lower) + 1 if lower in _WORDS else 1
