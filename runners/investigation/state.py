@@ -57,6 +57,8 @@ class Port:
     changes: tuple[str, ...]
     notation_only: bool = False
     """True if it is the same program in another notation."""
+    prints_all: bool = True
+    """True if it prints all that the posted testcase prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,6 +215,16 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
             (),
             used,
         )
+    if ported.get(newest) is Answer.GOOD:  # the port keeps what fails: an older build shows that
+        return make_verdict(
+            VerdictKind.FIXED,
+            (*list_grounds(evidence, bad[-1], Variant.PORTED), Ground.PORTED),
+            f"Already fixed: ported to a newer API, it fails as reported on"
+            f" {name_releases(evidence, bad, Variant.PORTED)}; ported to {newest}, {name_newest(evidence)}, it runs"
+            " cleanly. No release runs it as posted.",
+            (),
+            used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
+        )
     if is_only_for_forks(evidence):
         return _judge_on_forks(evidence, Variant.PORTED)
     return make_verdict(

@@ -532,6 +532,24 @@ def test_a_port_decides_what_only_a_fork_runs_as_posted(outcome: Outcome, kind: 
     assert judge(evidence((None, I, I, I), *forked, ported)).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("older", "newest", "kind"),
+    [
+        (M, P, VerdictKind.FIXED),
+        (M, M, VerdictKind.CONFIRMED),
+        (M, S, VerdictKind.INCONCLUSIVE),
+        (P, P, VerdictKind.UNTESTABLE),
+        (S, P, VerdictKind.UNTESTABLE),
+    ],
+)
+def test_a_port_that_fails_as_reported_on_an_older_release_keeps_what_fails(
+    older: Outcome, newest: Outcome, kind: VerdictKind
+) -> None:
+    """So its clean run on the newest release counts. A port that is clean everywhere may have lost the failure."""
+    runs = [observe("1.0", older, variant=Variant.PORTED), observe("1.3", newest, variant=Variant.PORTED)]
+    assert judge(evidence((I, I, I, I), *runs)).kind is kind
+
+
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
     """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
     claim = msgspec.structs.replace(CLAIM, versions=("1.2",))
