@@ -17,7 +17,9 @@ from runners.core.hostile.syntax import is_shallow
 from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
+    BindingForm,
     CallForm,
+    DeclaringCall,
     DecoratorSwitch,
     Expression,
     Idioms,
@@ -74,6 +76,9 @@ class _Rewriter(ScopedTransformer):
         """Calls that make a value which the program only hands on, and which the written calls do without."""
         self.prints: dict[cst.Call, cst.BaseExpression] = {}
         """Calls of ``print`` to leave out, and the values that are still computed."""
+        self.bindings: list[tuple[BindingForm, ...]] = []
+        """Forms of bindings in each function around."""
+        self.declaring: list[tuple[DeclaringCall, ...]] = []
         self.made: list[tuple[str, str]] = []
         """Variables that were assigned so far, each with the function that made its value."""
 
@@ -308,7 +313,30 @@ class _Rewriter(ScopedTransformer):
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         names = tuple(dotted_name(target.target) for target in original_node.targets)
         value = self._port_string(Assigned(names=names), original_node.value, updated_node.value)
+        if isinstance(original_node.value, cst.Call) and isinstance(value, cst.Call):
+            value = self._declare(original_node.value, value)
         return updated_node if value is updated_node.value else updated_node.with_changes(value=value)
+
+    def _declare(self, original: cst.Call, updated: cst.Call) -> cst.Call:
+        """Call the function that declares a result, in place of the function that makes it."""
+        name = self.get_full_name(original.func)
+        keywords = {argument.keyword.value for argument in original.args if argument.keyword is not None}
+        for form in self.declaring[-1] if self.declaring and isinstance(updated.func, cst.Attribute) else ():
+            if name == form.function and form.keyword in keywords:
+                self.record_change(original, f"{name}(…)", f"{form.name}(…)", notation=True)
+                return updated.with_changes(func=updated.func.with_changes(attr=cst.Name(form.name)))
+        return updated
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        """Call a name that was written with brackets."""
+        name = self.get_full_name(original_node.value) if self.idioms.subscripts else ""
+        values = [one.slice.value for one in updated_node.slice if isinstance(one.slice, cst.Index)]
+        if name not in self.idioms.subscripts or len(values) != len(updated_node.slice):
+            return updated_node
+        self.record_change(original_node, f"{name}[…]", f"{name}(…)", notation=True)
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        rest = [cst.Arg(value=value, comma=comma) for value in values[:-1]]
+        return cst.Call(func=updated_node.value, args=[*rest, cst.Arg(value=values[-1])])
 
     def _port_string(
         self, use: StringUse, original: cst.BaseExpression, updated: cst.BaseExpression
@@ -477,13 +505,41 @@ class _Rewriter(ScopedTransformer):
         self.record_change(value, f"{function}({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
+    # ---------------------------------------------------------------------------------------- bindings
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        names = {self.get_full_name(_get_function(one)) for one in node.decorators}
+        self.bindings.append(tuple(form for form in self.idioms.bindings if names & form.decorators))
+        self.declaring.append(tuple(form for form in self.idioms.declaring if names & form.decorators))
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.bindings.pop()
+        self.declaring.pop()
+        return updated_node
+
+    def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.AnnAssign:
+        """Write the annotation of a binding, in a function of the compiler's language, in the form of the release."""
+        annotation = original_node.annotation.annotation
+        called = isinstance(annotation, cst.Call)
+        kind = annotation.func if isinstance(annotation, cst.Call) else annotation
+        home = dotted_name(kind).rpartition(".")[0]
+        name = self.get_full_name(kind)
+        for form in self.bindings[-1] if self.bindings and original_node.value is not None and home else ():
+            if not form.types.fullmatch(f"{name}()" if called else name):
+                continue
+            old = cst.Module(body=[]).code_for_node(updated_node.annotation.annotation)
+            new = form.code.format_map({"home": home, "type": old})
+            self.record_change(original_node, f"{name} = …", f"{new} = …", notation=True)
+            return updated_node.with_changes(
+                annotation=updated_node.annotation.with_changes(annotation=cst.parse_expression(new))
+            )
+        return updated_node
+
     # ---------------------------------------------------------------------------------------- decorators
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
-        decorator = original_node.decorator
-        called = isinstance(decorator, cst.Call)
-        function = decorator.func if isinstance(decorator, cst.Call) else decorator
-        name = self.get_full_name(function)
+        called = isinstance(original_node.decorator, cst.Call)
+        name = self.get_full_name(_get_function(original_node))
         for switch in self.idioms.switched_on:
             if name in switch.decorators:
                 return self._switch_on(switch, original_node, updated_node)
@@ -529,8 +585,11 @@ def parse_name(text: str) -> cst.Name | cst.Attribute:
 
 def _show_decorator(node: cst.Decorator) -> str:
     """Return ``@a.b`` for ``@a.b(…)``."""
-    function = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
-    return f"@{dotted_name(function)}"
+    return f"@{dotted_name(_get_function(node))}"
+
+
+def _get_function(node: cst.Decorator) -> cst.BaseExpression:
+    return node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
 
 
 def _name_arguments(

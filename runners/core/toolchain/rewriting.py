@@ -74,6 +74,32 @@ class DecoratorSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BindingForm:
+    """An annotated assignment that binds a name to a value, and the annotation that says so since."""
+
+    decorators: frozenset[str]
+    """Dotted names of the decorators of the functions in whose bodies such bindings stand."""
+    types: re.Pattern[str]
+    """Dotted names of the annotations, with ``()`` behind one that is called."""
+    code: str
+    """The annotation, with ``{home}`` for the namespace of the old one and ``{type}`` for the old one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaringCall:
+    """A call whose result was declared by an assignment, and the function that declares it since."""
+
+    decorators: frozenset[str]
+    """Dotted names of the decorators of the functions in whose bodies such assignments stand."""
+    function: str
+    """Dotted name of the function."""
+    keyword: str
+    """The keyword that such a call has."""
+    name: str
+    """The other function, in the same namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImpliedArgument:
     """A first argument that a function took from a global, and takes from its caller since."""
 
@@ -140,6 +166,12 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
+    bindings: tuple[BindingForm, ...] = ()
+    """Annotations to write in another form."""
+    declaring: tuple[DeclaringCall, ...] = ()
+    """Calls to make to another function, where an assignment declares their result."""
+    subscripts: frozenset[str] = frozenset()
+    """Dotted names that were written with brackets, ``Buffer[(4,), "int8"]``, and are called since."""
     implied: tuple[ImpliedArgument, ...] = ()
     """Arguments to add, if one variable of the testcase has them."""
     call_forms: tuple[CallForm, ...] = ()

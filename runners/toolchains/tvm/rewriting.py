@@ -17,8 +17,10 @@ from runners.core.toolchain.guest import make_launch_step
 from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
+    BindingForm,
     CallForm,
     CarrierForm,
+    DeclaringCall,
     DecoratorSwitch,
     Embedded,
     Expression,
@@ -55,6 +57,19 @@ _SCHEDULABLE = DecoratorSwitch(
     decorators=frozenset({"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}), keyword="s_tir"
 )
 """``@T.prim_func(s_tir=True)`` has blocks to schedule, as each ``@T.prim_func`` had before ``tirx``."""
+_ANNOTATED_LET = BindingForm(
+    decorators=_SCHEDULABLE.decorators,
+    types=re.compile(r"tvm\.script\.(?:parser\.)?tir\.(?:(?:u?int|float|bfloat)\d\w*|bool|handle\(\))"),
+    code="{home}.let[{type}]",
+)
+"""``x: T.int32 = y`` bound a name. Since ``tirx`` it makes a variable in memory."""
+_DECLARED_BUFFERS = tuple(
+    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.Buffer", keyword="data", name="decl_buffer")
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+)
+"""``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx`` a buffer has to be declared before its use."""
+_BRACKETED = frozenset({"tvm.script.tir.Buffer"})
+"""Until 0.11. No build here takes it."""
 _TARGET = "tvm.target.Target"
 _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
 """Functions whose second argument is a target."""
@@ -140,6 +155,9 @@ def find_idioms(version: str) -> Idioms:
         plain_constants=frozenset({"bool"}) if tirx else frozenset(),  # "tir.noalias": T.bool(True)
         switched_on=(_SCHEDULABLE,) if tirx else (),
         switched_off=() if tirx else (_SCHEDULABLE,),
+        bindings=(_ANNOTATED_LET,) if tirx else (),
+        declaring=_DECLARED_BUFFERS if tirx else (),
+        subscripts=_BRACKETED,
         call_forms=_LET_STATEMENTS if tirx else (),
         carriers=(_make_schedule_form(tirx=tirx),) if release >= _NO_SCHEDULES_SINCE else (),
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,

@@ -340,6 +340,33 @@ def test_tvmscript_gets_the_switch_of_its_dialect() -> None:
     assert ported(TIRX, "0.17.dev0") == SCRIPT.replace("T.bool(True)", "True")
 
 
+BODY = """\
+from tvm.script import tir as T
+
+@T.prim_func
+def f(A: T.Buffer[(8,), "float32"], n: T.int32):
+    x: T.int32 = n + 1
+    p: T.handle("float32") = A.data
+    q: T.handle = A.data
+    B = T.Buffer((4, 2), "float32", data=p)
+
+def g():
+    x: T.int32 = 1
+    B = T.Buffer((4,), data=q)
+"""
+
+
+def test_bindings_and_buffers_in_a_body_are_declared() -> None:
+    """An annotation bound a name, and a buffer needed no declaration. Other functions stay."""
+    new = BODY.replace("import tir as T", "import tirx as T").replace("prim_func\n", "prim_func(s_tir=True)\n")
+    new = new.replace('[(8,), "float32"]', '((8,), "float32")').replace("x: T.int32 = n", "x: T.let[T.int32] = n")
+    new = new.replace('T.handle("float32")', 'T.let[T.handle("float32")]').replace(
+        "T.Buffer((4, 2)", "T.decl_buffer((4, 2)"
+    )
+    assert ported(BODY, "0.27.0") == new
+    assert ported(BODY, "0.17.dev0") == BODY.replace('[(8,), "float32"]', '((8,), "float32")')
+
+
 def test_options_are_names_where_a_configuration_is_read() -> None:
     """In other calls the strings are the testcase's own words."""
     code = textwrap.dedent("""\

@@ -131,7 +131,9 @@ def test_rows_that_call_the_compiler_are_a_program_in_a_text_without_a_fence() -
     found = extract_repro(f"A test of mine:\n{ROWS}tvm.build(s, [A, B])\nError: Check failed : x == 1 (0 vs. 1) no\n")
     assert found.testcase.files["repro.py"] == f"import tvm\n{ROWS}tvm.build(s, [A, B])\n"
     assert found.claim.signature is not None
-    assert list_missing(extract_repro(f"It fails:\n{ROWS.replace('4,', 'n,')}tvm.build(s, [A, B])\n")) == [("name", "n")]
+    assert list_missing(extract_repro(f"It fails:\n{ROWS.replace('4,', 'n,')}tvm.build(s, [A, B])\n")) == [
+        ("name", "n")
+    ]
 
 
 @pytest.mark.parametrize(
