@@ -16,6 +16,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import VerdictKind
+from runners.core.failure.oracle import PRINTS_EXPECTED
 from runners.core.protocol import (
     SAID_TO_WORK,
     Claim,
@@ -883,6 +884,14 @@ def test_the_same_program_in_todays_notation_shows_that_the_failure_is_not_there
     verdict = judge(evidence((I, I, I, I), *port_cleanly("1.0", "1.3")))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert {Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE} <= set(verdict.grounds)
+
+
+def test_a_port_that_prints_what_the_report_expects_does_what_the_program_should() -> None:
+    """Whatever API it calls. A build that is not available says nothing."""
+    expected = observe("1.3", P, variant=Variant.PORTED, why=PRINTS_EXPECTED)
+    verdict = judge(evidence((U, I, I, I), expected))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "prints what the report expects" in verdict.headline
 
 
 @pytest.mark.parametrize(
