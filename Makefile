@@ -23,10 +23,11 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
-test: devices $(READY)  ## everything: sandboxes and compilers too
+# Installing packages mostly waits: mypy runs beside it.
+test: python $(READY)  ## everything: sandboxes and compilers too
 	@$(MAKE) --no-print-directory --jobs 2 style whole
 
-whole: $(READY)
+whole: devices $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
 check: python $(READY)  ## what runs without sandbox or compiler, in under a minute

@@ -247,9 +247,9 @@ def row(version: str, group: str, plain: tuple[ProgramRun, ...], seen: tuple[Pro
 
 
 def allowed(program: str) -> set[str]:
-    """Findings that are true of a program: its group's, and a second change by a pass that changes its input."""
+    """Findings that are true of a program: its group's."""
     wanted = EXPECTED.get(program.split("/")[0])
-    return {wanted, "not-idempotent"} if wanted == "input-mutated" else {wanted} if wanted else set()
+    return {wanted} if wanted else set()
 
 
 def wrong(version: str, plain: ProgramRun, seen: ProgramRun) -> list[str]:

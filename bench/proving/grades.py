@@ -41,6 +41,8 @@ class Answer:
     fault: str = ""
     """An invariant beside the verdict that the answer breaks; empty if all hold."""
     grounds: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    """The kinds of the findings, each once."""
     leaning: str = ""
     """The verdict that an ``inconclusive`` answer withholds; empty for every other answer."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
 from typing import Any
+
+import msgspec
 
 from bot.extract import extract
 from bot.extract.types import Extraction, Repro
@@ -14,7 +16,7 @@ from bot.report.assemble import ReportInput, assemble_report, make_unrun_report
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Silent
-from runners.core.protocol import Investigation, Plan
+from runners.core.protocol import FindingKind, Investigation, Plan
 from runners.core.runs import Execute
 from runners.investigation.investigate import investigate_plan
 from runners.toolchains import find_toolchain
@@ -41,8 +43,9 @@ def replay_issue(
     catalogue: Catalogue,
     options: RunOptions | None = None,
     extraction: Extraction | None = None,
+    without: Collection[FindingKind] = (),
 ) -> Report:
-    """The report of an issue whose runs are made by ``execute``.
+    """The report of an issue whose runs are made by ``execute``. Findings of the kinds ``without`` are not judged.
 
     Raises:
         InfraError: no run that the verdict needs is recorded.
@@ -55,4 +58,6 @@ def replay_issue(
     assert isinstance(read, Repro)
     planned = make_plan(read, catalogue, chosen)
     seen = replay_plan(planned.plan, execute)
+    kept = tuple(finding for finding in seen.findings if finding.kind not in without)
+    seen = msgspec.structs.replace(seen, findings=kept)
     return assemble_report(asked, planned.plan, seen, notes=planned.notes, catalogue=catalogue)

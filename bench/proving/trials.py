@@ -7,7 +7,7 @@ come from recordings.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
@@ -29,7 +29,7 @@ from bot.plan import RunOptions
 from runners.core.catalogue import Catalogue
 from runners.core.conditions import USUAL
 from runners.core.errors import ReprobotError
-from runners.core.protocol import Observation, Variant
+from runners.core.protocol import FindingKind, Observation, Variant
 from runners.core.runs import Execute
 
 TODAY = date(2026, 11, 21)
@@ -55,8 +55,17 @@ Play = Callable[[Trial, Recordings, Catalogue], Answer]
 UNRECORDED: Final = "unrecorded"
 
 
-def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, live: Execute | None = None) -> Answer:
-    """The product's answer. Runs that are not recorded go to ``live``; without it they give ``UNRECORDED``."""
+def play_product(
+    trial: Trial,
+    recordings: Recordings,
+    catalogue: Catalogue,
+    live: Execute | None = None,
+    without: Collection[FindingKind] = (),
+) -> Answer:
+    """The product's answer. Runs that are not recorded go to ``live``; without it they give ``UNRECORDED``.
+
+    Findings of the kinds ``without`` are withheld from the judge.
+    """
     extraction = extract(trial.issue)
     if trial.story is not None:
         if trial.label.verdict == "incomplete" and isinstance(extraction, Repro) and extraction.missing:
@@ -67,7 +76,7 @@ def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, liv
         extraction = _without_remarks(trial.story, extraction)
     replay = Replay(recordings, live)
     try:
-        report = replay_issue(trial.issue, replay, catalogue, trial.options, extraction)
+        report = replay_issue(trial.issue, replay, catalogue, trial.options, extraction, without)
     except ReprobotError as error:
         return Answer(verdict="", fault=UNRECORDED if NOT_RECORDED in str(error) else f"error: {str(error)[:200]}")
     verdict = str(report.verdict.kind)
@@ -81,6 +90,7 @@ def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, liv
         headline=report.verdict.headline,
         fault=f"behaviour: {wrong}" if wrong else "",
         grounds=tuple(map(str, report.verdict.grounds)),
+        findings=tuple(dict.fromkeys(str(finding.kind) for finding in report.findings)),
         leaning=str(report.verdict.leaning or ""),
     )
 

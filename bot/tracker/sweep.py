@@ -43,6 +43,9 @@ from runners.core.protocol import Cost, JobPlan
 
 REPORTS = "issues"
 """Folder of the reports, below the sweep's folder."""
+SLOW_RUN_S = 20.0
+"""Mean seconds of a run from which an issue starts before the others: most runs take less than 3 s, and a testcase
+that hangs takes its whole limit on each build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +195,7 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
     number = sweep.state.begin_sweep(sweep.now())
     progress = _Progress(sweep, len(tasks), began)
     crew = _Crew(sweep)
-    waiting = deque(tasks)
+    waiting = deque(order_tasks(tasks) if sweep.budget == SweepBudget() else tasks)
     stopped = ""
     while waiting or crew.active:
         while waiting and crew.active < sweep.jobs and not stopped:
@@ -231,6 +234,18 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
         sweep.state.end_sweep(number, sweep.now(), msgspec.json.encode(summary))
         shutil.rmtree(sweep.out / "work", ignore_errors=True)
     return summary
+
+
+def order_tasks(tasks: Sequence[Task]) -> list[Task]:
+    """Put issues with slow runs first, as far as an earlier sweep knows them: the other jobs would wait for the last.
+
+    A sweep with a budget keeps the order of the list: it may not reach the others.
+    """
+    return sorted(tasks, key=lambda task: not _is_slow(task.row))
+
+
+def _is_slow(row: IssueRow | None) -> bool:
+    return row is not None and row.work.made > 0 and row.work.run_s / row.work.made >= SLOW_RUN_S
 
 
 def _find_change(done: Answered) -> Change | None:

@@ -323,10 +323,6 @@ def _describe_mutation(evidence: Evidence, summary: str) -> str:
     return f"{own} {_name(evidence, 'pass')} changes the module that it receives, in place"
 
 
-def _describe_second_change(evidence: Evidence, summary: str) -> str:
-    return f"the pass {_name(evidence, 'pass')} changes its own result when it is applied once more"
-
-
 def _describe_constants(evidence: Evidence, summary: str) -> str:
     return (
         f"the pass {_name(evidence, 'pass')} replaces outputs of {_name(evidence, 'function')} that depend on"
@@ -433,7 +429,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.MISSING: _describe_missing,
     FindingKind.GUILTY_PASS: _describe_pass,
     FindingKind.INPUT_MUTATED: _describe_mutation,
-    FindingKind.NOT_IDEMPOTENT: _describe_second_change,
     FindingKind.VALUES_REPLACED: _describe_constants,
     FindingKind.NAN_INEQUALITY: _describe_nan,
     FindingKind.DEVICE_SPECIFIC: _describe_devices,

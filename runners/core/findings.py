@@ -213,12 +213,6 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         from_guest=True,
         refuted_by="the same failure when the pass is given a copy; or an input that prints as before it",
     ),
-    FindingKind.NOT_IDEMPOTENT: KindFacts(
-        title="Applying the pass a second time gives something else",
-        blames=Blame.COMPILER,
-        from_guest=True,
-        refuted_by="a second application of that pass alone that leaves the module as it is",
-    ),
     FindingKind.VALUES_REPLACED: KindFacts(
         title="A pass replaced live values by constants",
         blames=Blame.COMPILER,

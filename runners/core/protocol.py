@@ -268,7 +268,6 @@ class FindingKind(StrEnum):
     UNINITIALIZED_READ = "uninitialized-read"
     BROKEN_RULE = "broken-rule"
     INPUT_MUTATED = "input-mutated"
-    NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"
     NONDETERMINISTIC = "nondeterministic"
     REFERENCE = "reference"

@@ -34,7 +34,6 @@ def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
 _NAME_A_PASS = {
     FindingKind.GUILTY_PASS,
     FindingKind.INPUT_MUTATED,
-    FindingKind.NOT_IDEMPOTENT,
     FindingKind.VALUES_REPLACED,
 }
 

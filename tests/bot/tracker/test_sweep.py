@@ -20,9 +20,9 @@ from bot.issue import Issue
 from bot.requests import plan_file
 from bot.settings import Settings
 from bot.tracker import sweep as sweeping
-from bot.tracker.rows import FAILED
+from bot.tracker.rows import FAILED, Work
 from bot.tracker.sources import Selection
-from bot.tracker.sweep import SweepBudget, merge_answers
+from bot.tracker.sweep import SLOW_RUN_S, SweepBudget, list_tasks, merge_answers
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 from tests.bot.tracker.world import NEWEST, World, write_issue
@@ -97,6 +97,26 @@ def test_a_new_release_runs_a_closed_issue_that_was_fixed(world: World) -> None:
     world.sweep(Selection(state="all"))
     looked_at = {line.split("] ")[1].split(":")[0] for line in world.said}
     assert looked_at == {"still.md", "soon.md", "closed-mended.md"}
+
+
+@pytest.mark.parametrize(
+    ("budget", "place"), [(SweepBudget(), 0), (SweepBudget(runs=100), -1)], ids=["free", "budget"]
+)
+def test_an_issue_with_slow_runs_starts_first_unless_a_budget_may_end_the_sweep(
+    world: World, budget: SweepBudget, place: int
+) -> None:
+    """The sweep would wait for a testcase that hangs, with its other jobs idle."""
+    world.sweep()
+    world.newest, world.budget = NEWEST, budget
+    due = [task for task in list_tasks(world.open(), Selection())[1] if task.row is not None]
+    last = due[-1].row
+    assert last is not None
+    world.state.keep_answer(1, msgspec.structs.replace(last, work=Work(made=2, run_s=2 * SLOW_RUN_S)), None)
+    world.said.clear()
+    world.sweep()
+    answered = [line.split("] ")[1].split(":")[0] for line in world.said]
+    assert len(answered) > 1
+    assert answered[place] == last.issue.id
 
 
 def test_an_edited_issue_is_run_again_and_no_other(world: World) -> None:

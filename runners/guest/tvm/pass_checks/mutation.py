@@ -1,4 +1,4 @@
-"""Detect passes that change their input module in place, and passes that change their own result again.
+"""Detect passes that change their input module in place.
 
 The structural hash of the caller's module before and after each pass call shows a change. The pass is then applied
 again to its result, and twice to copies of its input, in forked children, where changes do no harm.
@@ -37,17 +37,8 @@ class ModuleState:
     text: str | None
 
 
-@dataclass(frozen=True)
-class PassCall:
-    """Name of a pass, the pass object (None inside another call), and the hash of its result."""
-
-    name: str
-    applied: Any
-    returned: int
-
-
 class MutationDiagnoser:
-    """Watches passes for changed inputs, and for repeated passes that change the module again."""
+    """Watches passes for changed inputs."""
 
     def __init__(self, findings: Findings, defines_pass: Callable[[str], bool]) -> None:
         self._findings = findings
@@ -55,18 +46,11 @@ class MutationDiagnoser:
         self._culprits: list[str] = []
         """Inner passes of the current outer call that changed their input, in order."""
         self._reported: set[str] = set()
-        self._last: PassCall | None = None
-        """The testcase's last pass call."""
-        self._inner: PassCall | None = None
-        """The last inner pass of the current outer call."""
-        self._repeated: frozenset[str] = frozenset()
-        """Names of the passes that a sequence of the testcase applies twice in a row."""
 
     def before_pass(self, module: Any, applied: Any) -> ModuleState:
         outer = applied is not None
         if outer:
             self._culprits.clear()
-            self._inner, self._repeated = None, find_repeated(applied)
         text = None
         if outer and len(module.functions) <= MAX_FUNCTIONS_WITH_TEXT:
             text = module.script()
@@ -77,29 +61,11 @@ class MutationDiagnoser:
         if applied is None:
             if mutated:
                 self._culprits.append(name)
-            if name in self._repeated:
-                self._compare_inner(name, snapshot, result)
             return
-        returned = structural_hash(result)
         # Report only the first call: an earlier call may have changed the input of a later one.
         if mutated and self._find_culprit(name) not in self._reported:
             again, twice = apply_again(applied, result), compare_calls(applied, snapshot.text)
             self._report_mutation(name, snapshot, given, result, again, twice)
-        follows = self._last is not None and (self._last.name, self._last.returned) == (name, snapshot.hash)
-        if follows and returned != snapshot.hash and self._is_same_pass(applied, given, mutated):
-            self._report_second_change(name)
-        self._last = PassCall(name, applied, returned)
-
-    def _is_same_pass(self, applied: Any, given: Any, mutated: bool) -> bool:
-        """Return True if the last pass is the same. Passes of one name may have other patterns or parameters."""
-        last: Any = self._last.applied if self._last is not None else None
-        return is_same_object(last, applied) or (not mutated and apply_again(last, given) == "differs")
-
-    def _compare_inner(self, name: str, snapshot: ModuleState, result: Any) -> None:
-        last, returned = self._inner, structural_hash(result)
-        if last is not None and (last.name, last.returned) == (name, snapshot.hash) and returned != snapshot.hash:
-            self._report_second_change(name)
-        self._inner = PassCall(name, None, returned)
 
     def _find_culprit(self, name: str) -> str:
         return self._culprits[0] if self._culprits else name
@@ -131,21 +97,6 @@ class MutationDiagnoser:
         if snapshot.text is not None:
             evidence["difference"] = _list_changed_lines(snapshot.text, given.script())
         self._findings.add(f"mutation:{culprit}", "input-mutated", summary, evidence)
-
-    def _report_second_change(self, name: str) -> None:
-        summary = f"the pass {name}, applied by the testcase to its own result, changed the module again"
-        self._findings.add(f"twice:{name}", "not-idempotent", summary, {"pass": name})
-
-
-def find_repeated(applied: Any) -> frozenset[str]:
-    """Return the names of passes that a sequence repeats directly: the same object, so with the same options."""
-    members = list(getattr(applied, "passes", None) or [])
-    doubles = (at for at in range(1, len(members)) if is_same_object(members[at - 1], members[at]))
-    return frozenset(str(members[at].info.name) for at in doubles)
-
-
-def is_same_object(one: Any, other: Any) -> bool:
-    return one is other or (hasattr(one, "same_as") and bool(one.same_as(other)))
 
 
 def _hash_functions(module: Any) -> dict[str, int]:

@@ -4,8 +4,8 @@ The testcase runs unmodified. Each call of a function that was built from a modu
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
 change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
-Anything else is no vote. A module that was translated from another format, such as ONNX, or made by a pass that
-changed functions or parameters, may be wrong itself: then no vote agrees.
+Anything else is no vote. A module that was translated from another format, such as ONNX, exported from layers, or
+made by a pass that changed functions, parameters or precision, may be wrong itself: then no vote agrees.
 
 The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
 the same process.
@@ -52,7 +52,8 @@ class Voter:
         self._origins: dict[int, tuple[Any, Any]] = {}
         """Module and built object → the module that it was made from, by id. Keeping both alive keeps ids unique."""
         self._remade: dict[int, Any] = {}
-        """Modules from a pass that changed functions or parameters, by id: the pass may have made them wrong."""
+        """Modules that a frontend exported, or that a pass made with other functions, parameters or precision, by id:
+        the compiler may have made them wrong."""
         self._calls = 0
         self._differs = False
         self._silent = False
@@ -71,6 +72,8 @@ class Voter:
             if hasattr(owner, name):
                 setattr(owner, name, self._follow(getattr(owner, name), position=0))
         self._watch_machine(relax.VirtualMachine)
+        layers = importlib.import_module("tvm.relax.frontend.nn").Module
+        layers.export_tvm = self._watch_export(layers.export_tvm)
         self._loaded = frozenset(sys.modules)
 
     def _follow(self, original: Callable[..., Any], position: int) -> Callable[..., Any]:
@@ -87,8 +90,20 @@ class Voter:
             if not self._depth and isinstance(given, self._tvm.IRModule):
                 if self._has_same_functions(given, made):
                     self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
-                elif self._signatures(given) != self._signatures(made):
+                else:
                     self._remade[id(made)] = made
+            return made
+
+        return call
+
+    def _watch_export(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap the export of layers, which returns a module with its parameters."""
+
+        @functools.wraps(original)
+        def call(*args: Any, **words: Any) -> Any:
+            made = original(*args, **words)
+            module = made[0] if isinstance(made, tuple) and made else made
+            self._remade[id(module)] = module
             return made
 
         return call
@@ -148,7 +163,7 @@ class Voter:
         elif any(map(self._is_translated, sys.modules)):
             self._withdraw("the module was translated from another format: NumPy would only repeat the translation")
         elif id(module) in self._remade:
-            self._withdraw("a pass changed the functions of the module: NumPy would only repeat what the pass made")
+            self._withdraw("the compiler made this module: NumPy would only repeat what the compiler made")
         elif not self._silent:
             self._report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
 

@@ -26,7 +26,6 @@ EXPECTED = {
     "mutation": "input-mutated",
     "nan": "nan-inequality",
     "values": "values-replaced",
-    "idempotent": "not-idempotent",
     "unwritten": "uninitialized-read",
 }
 """Expected finding of each group of faulty programs. The groups ``valid`` and ``written`` must have none.

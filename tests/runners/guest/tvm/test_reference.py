@@ -96,6 +96,28 @@ def test_a_module_whose_parameters_a_pass_bound_never_agrees(tmp_path: Path) -> 
     assert vote(tmp_path, program.replace("vm = ", bind, 1)) == []
 
 
+def test_a_module_that_layers_export_never_agrees(tmp_path: Path) -> None:
+    """The export may have written another operation than the layer stands for."""
+    program = """
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.frontend import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        self.layer = nn.Linear(2, 2, bias=False)
+
+    def forward(self, x: nn.Tensor):
+        return self.layer(x)
+
+module, _ = Model().export_tvm({"forward": {"x": nn.spec.Tensor((3, 2), "float32")}})
+vm = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+print(vm["forward"](*[tvm.runtime.tensor(np.ones(shape, "float32")) for shape in ((3, 2), (2, 2))]))
+"""
+    assert vote(tmp_path, program) == []
+
+
 def test_what_cannot_be_evaluated_has_no_vote(tmp_path: Path) -> None:
     """An operator without an equivalent, and ties that libraries round in different ways."""
     x = 'np.full((3, 2), 0.5, "float32")'
