@@ -22,8 +22,8 @@ class Carried:
 
     makers: frozenset[cst.Call] = frozenset()
     calls: Mapping[cst.Call, CallForm] = field(default_factory=dict)
-    prints: Mapping[cst.Call, cst.BaseExpression] = field(default_factory=dict)
-    """Calls of ``print`` that show a result whose text differs, and the result."""
+    prints: frozenset[cst.Call] = frozenset()
+    """Calls of ``print`` that show a result whose text differs."""
 
 
 def find_carried(module: cst.Module, form: CarrierForm, scoped: ScopedTransformer) -> Carried:
@@ -66,7 +66,7 @@ class _Search:
         self.firsts = {firsts[call] for call in self.calls}
         self.takers: dict[cst.CSTNode, str] = {firsts[call]: functions[call] for call in firsts}
         self.prints = {
-            strip_accesses(call.args[0].value)[0]: call
+            _strip_accesses(call.args[0].value): call
             for call in firsts
             if isinstance(call.func, cst.Name) and call.func.value == "print" and len(call.args) == 1
         }
@@ -74,7 +74,7 @@ class _Search:
     def find(self) -> Carried:
         carried: set[cst.Call] = set()
         taken: dict[cst.Call, CallForm] = {}
-        silent: dict[cst.Call, cst.BaseExpression] = {}
+        silent: set[cst.Call] = set()
         for call, how in self.calls.items():
             made = self._find_makers(call.args[0].value)
             if not made:
@@ -87,7 +87,11 @@ class _Search:
             carried |= made
             taken[call] = how
             silent |= shown
-        return Carried(makers=self.makers, calls=taken, prints=silent) if carried == self.makers else Carried()
+        return (
+            Carried(makers=self.makers, calls=taken, prints=frozenset(silent))
+            if carried == self.makers
+            else Carried()
+        )
 
     def _find_makers(self, value: cst.BaseExpression) -> set[cst.Call]:
         """Return the calls that made an argument; nothing if it may be another value, or has another use."""
@@ -112,10 +116,10 @@ class _Search:
             target = assignment.node if isinstance(assignment, metadata.Assignment) else None
             yield values.get(id(target)), [access.node for access in assignment.references]
 
-    def _find_prints(self, call: cst.Call, how: CallForm) -> dict[cst.Call, cst.BaseExpression] | None:
+    def _find_prints(self, call: cst.Call, how: CallForm) -> set[cst.Call] | None:
         """Return the calls that print a result whose text differs; None if the result has another use."""
         if not how.takers or call in self.program.alone:
-            return {}
+            return set()
         target = next((target for target, value in self.program.assigned if value is call), None)
         uses: Sequence[cst.CSTNode] = [call]
         if target is not None:
@@ -123,22 +127,20 @@ class _Search:
             if not known or any(value not in self.calls for value, _ in known):
                 return None
             uses = [use for _, found in known for use in found]
-        shown = {self.prints[use]: use for use in uses if isinstance(use, cst.BaseExpression) and use in self.prints}
-        rest = (use for use in uses if use not in shown.values())
+        rest = (use for use in uses if use not in self.prints)
+        shown = {self.prints[use] for use in uses if use in self.prints}
         return shown if all(self.takers.get(use) in how.takers for use in rest) else None
 
 
-def strip_accesses(value: cst.BaseExpression) -> tuple[cst.BaseExpression, int]:
-    """Return the expression whose attributes, items and methods an expression reads, and the number of accesses."""
-    depth = 0
+def _strip_accesses(value: cst.BaseExpression) -> cst.CSTNode:
+    """Return the expression whose attributes, items and methods an expression reads."""
     while True:
         if isinstance(value, cst.Attribute | cst.Subscript):
             value = value.value
         elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and not value.args:
             value = value.func.value
         else:
-            return value, depth
-        depth += 1
+            return value
 
 
 def _list_parts(maker: cst.Call, part: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from runners.core.toolchain.rewriting import (
     Idioms,
     StringUse,
 )
-from runners.rewrite.carried import find_carried, strip_accesses
+from runners.rewrite.carried import find_carried
 from runners.rewrite.names import Names, Rename
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
 from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
@@ -74,8 +74,8 @@ class _Rewriter(ScopedTransformer):
         """Functions whose call is written in another form, so that their name stays."""
         self.makers: frozenset[cst.Call] = frozenset()
         """Calls that make a value which the program only hands on, and which the written calls do without."""
-        self.prints: dict[cst.Call, cst.BaseExpression] = {}
-        """Calls of ``print`` to leave out, and the values that are still computed."""
+        self.prints: frozenset[cst.Call] = frozenset()
+        """Calls of ``print`` to leave out."""
         self.bindings: list[tuple[BindingForm, ...]] = []
         """Forms of bindings in each function around."""
         self.declaring: list[tuple[DeclaringCall, ...]] = []
@@ -267,15 +267,9 @@ class _Rewriter(ScopedTransformer):
         return written.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
     def _leave_out_print(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        """Keep the computation of a printed value whose text would be another one."""
-        _, depth = strip_accesses(original.args[0].value)
-        value = updated.args[0].value
-        for _ in range(depth):
-            access = value.func if isinstance(value, cst.Call) else value
-            assert isinstance(access, cst.Attribute | cst.Subscript)
-            value = access.value
-        self.record_change(original, "print(…)", "…", prints=False)
-        return value
+        """Make the text of a value, which would be another one, and print nothing."""
+        self.record_change(original, "print(…)", "str(…)", prints=False)
+        return updated.with_changes(func=cst.Name("str"))
 
     def _find_implied(self, call: cst.Call, function: str) -> list[cst.Arg]:
         """Return the argument to put first, if the function took it from a global and one variable has it."""
