@@ -131,9 +131,9 @@ class CallForm:
     neutral: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Parameters that the code leaves out, and the code of the values with which that is exact."""
     takers: frozenset[str] = frozenset()
-    """Functions that may take the result as their first argument, if its text differs from that of the old call; empty
-    if the result is the same. A ``print`` of the result makes the text and prints nothing. Another use prevents the
-    port."""
+    """Functions that may take the result as their first argument, if its text differs from that of the old call.
+    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another use prevents
+    the port."""
     shown: str = ""
     """The code as the list of changes shows it; empty to show ``code``."""
 
