@@ -57,6 +57,8 @@ class Port:
     changes: tuple[str, ...]
     notation_only: bool = False
     """True if it is the same program in another notation."""
+    prints_all: bool = True
+    """True if it prints all that the posted testcase prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +355,8 @@ def bisect_releases(
         if most <= 0:
             return
         gone = {one.version for one in state.seen if one.outcome is Outcome.INCOMPATIBLE}
+        if len(gone) < HOPELESS:  # a testcase may be too new for one end and too old for the other
+            gone.clear()
         wanted = releases.choose_probes(state.plan.order, answers, most=most, gone=gone) or _list_gaps(state, answers)
         if not wanted:
             return

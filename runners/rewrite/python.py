@@ -14,7 +14,18 @@ import libcst as cst
 from libcst import metadata
 
 from runners.core.hostile.syntax import is_shallow
-from runners.core.toolchain.rewriting import Argument, Assigned, CallForm, DecoratorSwitch, Idioms, StringUse
+from runners.core.toolchain.rewriting import (
+    Argument,
+    Assigned,
+    BindingForm,
+    CallForm,
+    DeclaringCall,
+    DecoratorSwitch,
+    Expression,
+    Idioms,
+    StringUse,
+)
+from runners.rewrite.carried import find_carried
 from runners.rewrite.names import Names, Rename
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
 from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
@@ -61,8 +72,22 @@ class _Rewriter(ScopedTransformer):
         self.names_as_strings: set[cst.SimpleString] = set()
         self.rewritten: dict[cst.BaseExpression, CallForm] = {}
         """Functions whose call is written in another form, so that their name stays."""
+        self.makers: frozenset[cst.Call] = frozenset()
+        """Calls that make a value which the program only hands on, and which the written calls do without."""
+        self.prints: frozenset[cst.Call] = frozenset()
+        """Calls of ``print`` to leave out."""
+        self.bindings: list[tuple[BindingForm, ...]] = []
+        """Forms of bindings in each function around."""
+        self.declaring: list[tuple[DeclaringCall, ...]] = []
         self.made: list[tuple[str, str]] = []
         """Variables that were assigned so far, each with the function that made its value."""
+
+    def visit_Module(self, node: cst.Module) -> None:
+        for form in self.idioms.carriers:
+            found = find_carried(node, form, self)
+            self.makers |= found.makers
+            self.prints |= found.prints
+            self.rewritten |= {call.func: how for call, how in found.calls.items()}
 
     # ---------------------------------------------------------------------------------------- imports
 
@@ -165,7 +190,7 @@ class _Rewriter(ScopedTransformer):
     # ---------------------------------------------------------------------------------------- uses
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        if node in self.rewritten:
+        if node in self.rewritten or any(node is maker.func for maker in self.makers):
             return False
         resolved = self.resolve_name(node)
         if resolved is None:
@@ -209,9 +234,14 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(attr=cst.Name(new))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if original_node in self.prints:
+            return self._leave_out_print(original_node, updated_node)
         function = self.get_full_name(original_node.func)
         if not function:
             return updated_node
+        if original_node in self.makers:
+            self.record_change(original_node, f"{function}(…)", "…")
+            return updated_node.args[0].value.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
         if (form := self.rewritten.get(original_node.func)) is not None:
             return self._write_form(form, function, original_node, updated_node)
         here = self._find_home(function)
@@ -224,21 +254,22 @@ class _Rewriter(ScopedTransformer):
 
     def _write_form(self, form: CallForm, function: str, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
         """Write a call of a function that is gone in its new form."""
-        given: dict[str, cst.BaseExpression] = {}
-        for place, argument in enumerate(updated.args):
-            spare = place < len(form.parameters) and not argument.star
-            name = argument.keyword.value if argument.keyword else form.parameters[place] if spare else ""
-            if name not in form.parameters or name in given:
-                raise Unportable(function)
-            given[name] = argument.value
-        if tuple(given) != form.parameters:  # keywords in another order would change the order of evaluation
-            raise Unportable(function)
+        given = {
+            name: self._port_string(Argument(function=function, keyword=name, position=place), old.value, new.value)
+            for place, (name, old, new) in enumerate(_name_arguments(form, function, original, updated))
+        }
         self._require_package(form.package, first_name(original.func))
-        shown = {name: name for name in form.parameters}
-        self.record_change(original, f"{function}({', '.join(shown)})", form.code.format_map(shown))
+        names = {name: name for name in form.parameters}
+        self.record_change(original, f"{function}({', '.join(given)})", form.shown or form.code.format_map(names))
         code = cst.Module(body=[]).code_for_node
-        filled = cst.parse_expression(form.code.format_map({name: code(value) for name, value in given.items()}))
-        return filled.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+        filled = {**form.defaults, **{name: code(value) for name, value in given.items()}}
+        written = cst.parse_expression(form.code.format_map(filled))
+        return written.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+
+    def _leave_out_print(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        """Make the text of a value, which would be another one, and print nothing."""
+        self.record_change(original, "print(…)", "str(…)", prints=False)
+        return updated.with_changes(func=cst.Name("str"))
 
     def _find_implied(self, call: cst.Call, function: str) -> list[cst.Arg]:
         """Return the argument to put first, if the function took it from a global and one variable has it."""
@@ -266,6 +297,8 @@ class _Rewriter(ScopedTransformer):
         value = self._port_string(use, original.value, updated.value)
         if value is updated.value and here != function:
             value = self._port_string(replace(use, function=here), original.value, updated.value)
+        if isinstance(value, cst.Name) and self.idioms.port_variable is not None:
+            value = self._replace(original.value, value, self.idioms.port_variable(use, value.value), value.value)
         return updated if value is updated.value else updated.with_changes(value=value)
 
     def _find_home(self, function: str) -> str:
@@ -281,7 +314,30 @@ class _Rewriter(ScopedTransformer):
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         names = tuple(dotted_name(target.target) for target in original_node.targets)
         value = self._port_string(Assigned(names=names), original_node.value, updated_node.value)
+        if isinstance(original_node.value, cst.Call) and isinstance(value, cst.Call):
+            value = self._declare(original_node.value, value)
         return updated_node if value is updated_node.value else updated_node.with_changes(value=value)
+
+    def _declare(self, original: cst.Call, updated: cst.Call) -> cst.Call:
+        """Call the function that declares a result, in place of the function that makes it."""
+        name = self.get_full_name(original.func)
+        keywords = {argument.keyword.value for argument in original.args if argument.keyword is not None}
+        for form in self.declaring[-1] if self.declaring and isinstance(updated.func, cst.Attribute) else ():
+            if name == form.function and form.keyword in keywords:
+                self.record_change(original, f"{name}(…)", f"{form.name}(…)", notation=True)
+                return updated.with_changes(func=updated.func.with_changes(attr=cst.Name(form.name)))
+        return updated
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        """Call a name that was written with brackets."""
+        name = self.get_full_name(original_node.value) if self.idioms.subscripts else ""
+        values = [one.slice.value for one in updated_node.slice if isinstance(one.slice, cst.Index)]
+        if name not in self.idioms.subscripts or len(values) != len(updated_node.slice):
+            return updated_node
+        self.record_change(original_node, f"{name}[…]", f"{name}(…)", notation=True)
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        rest = [cst.Arg(value=value, comma=comma) for value in values[:-1]]
+        return cst.Call(func=updated_node.value, args=[*rest, cst.Arg(value=values[-1])])
 
     def _port_string(
         self, use: StringUse, original: cst.BaseExpression, updated: cst.BaseExpression
@@ -302,12 +358,16 @@ class _Rewriter(ScopedTransformer):
             return updated
         if self.idioms.port_string is None or self._embeds_program(text):
             return updated
-        ported = self.idioms.port_string(use, text)
+        return self._replace(original, updated, self.idioms.port_string(use, text), repr(text))
+
+    def _replace(
+        self, original: cst.CSTNode, updated: cst.BaseExpression, ported: Expression | None, shown: str
+    ) -> cst.BaseExpression:
         if ported is None:
             return updated
         if ported.package:
             self.named.add(ported.package)
-        self.record_change(original, repr(text), ported.code, notation=ported.notation)
+        self.record_change(original, shown, ported.code, notation=ported.notation)
         return cst.parse_expression(ported.code)
 
     def _embeds_program(self, text: str) -> bool:
@@ -424,7 +484,7 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(value=original_node.value.replace(text, new))
 
     def visit_Call(self, node: cst.Call) -> None:
-        if self.idioms.call_forms:
+        if self.idioms.call_forms and node.func not in self.rewritten:
             function = self.get_full_name(node.func)
             form = next((one for one in self.idioms.call_forms if one.function == function), None)
             if form is not None:
@@ -446,13 +506,41 @@ class _Rewriter(ScopedTransformer):
         self.record_change(value, f"{function}({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
+    # ---------------------------------------------------------------------------------------- bindings
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        names = {self.get_full_name(_get_function(one)) for one in node.decorators}
+        self.bindings.append(tuple(form for form in self.idioms.bindings if names & form.decorators))
+        self.declaring.append(tuple(form for form in self.idioms.declaring if names & form.decorators))
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.bindings.pop()
+        self.declaring.pop()
+        return updated_node
+
+    def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.AnnAssign:
+        """Write the annotation of a binding, in a function of the compiler's language, in the form of the release."""
+        annotation = original_node.annotation.annotation
+        called = isinstance(annotation, cst.Call)
+        kind = annotation.func if isinstance(annotation, cst.Call) else annotation
+        home = dotted_name(kind).rpartition(".")[0]
+        name = self.get_full_name(kind)
+        for form in self.bindings[-1] if self.bindings and original_node.value is not None and home else ():
+            if not form.types.fullmatch(f"{name}()" if called else name):
+                continue
+            old = cst.Module(body=[]).code_for_node(updated_node.annotation.annotation)
+            new = form.code.format_map({"home": home, "type": old})
+            self.record_change(original_node, f"{name} = …", f"{new} = …", notation=True)
+            return updated_node.with_changes(
+                annotation=updated_node.annotation.with_changes(annotation=cst.parse_expression(new))
+            )
+        return updated_node
+
     # ---------------------------------------------------------------------------------------- decorators
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
-        decorator = original_node.decorator
-        called = isinstance(decorator, cst.Call)
-        function = decorator.func if isinstance(decorator, cst.Call) else decorator
-        name = self.get_full_name(function)
+        called = isinstance(original_node.decorator, cst.Call)
+        name = self.get_full_name(_get_function(original_node))
         for switch in self.idioms.switched_on:
             if name in switch.decorators:
                 return self._switch_on(switch, original_node, updated_node)
@@ -498,8 +586,38 @@ def parse_name(text: str) -> cst.Name | cst.Attribute:
 
 def _show_decorator(node: cst.Decorator) -> str:
     """Return ``@a.b`` for ``@a.b(…)``."""
-    function = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
-    return f"@{dotted_name(function)}"
+    return f"@{dotted_name(_get_function(node))}"
+
+
+def _get_function(node: cst.Decorator) -> cst.BaseExpression:
+    return node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
+
+
+def _name_arguments(
+    form: CallForm, function: str, original: cst.Call, updated: cst.Call
+) -> list[tuple[str, cst.Arg, cst.Arg]]:
+    """Return the arguments of a call by parameter, without those that the written call leaves out.
+
+    Raises:
+        Unportable: a parameter is unknown or missing, or the written call would move or repeat an effect.
+    """
+    given: dict[str, tuple[str, cst.Arg, cst.Arg]] = {}
+    for place, (old, new) in enumerate(zip(original.args, updated.args, strict=True)):
+        spare = place < len(form.parameters) and not old.star
+        name = old.keyword.value if old.keyword else form.parameters[place] if spare else ""
+        if name not in form.parameters or name in given:
+            raise Unportable(function)
+        if name in form.neutral and cst.Module(body=[]).code_for_node(old.value) not in form.neutral[name]:
+            raise Unportable(function)
+        given[name] = (name, old, new)
+    if any(name not in given and name not in {*form.defaults, *form.neutral} for name in form.parameters):
+        raise Unportable(function)
+    kept = [one for name, one in given.items() if f"{{{name}}}" in form.code]
+    effects = [name for name, old, _ in kept if not isinstance(old.value, cst.BaseNumber | cst.SimpleString)]
+    once = all(form.code.count(f"{{{name}}}") == 1 for name in effects)
+    if not once or effects != sorted(effects, key=form.parameters.index):
+        raise Unportable(function)
+    return kept
 
 
 def _get_root(name: str) -> str:

@@ -71,9 +71,11 @@ class ScopedTransformer(cst.CSTTransformer):
         binding, _, rest = resolved
         return f"{binding.old}.{rest}" if rest else binding.old
 
-    def record_change(self, node: cst.CSTNode, old: str, new: str, *, notation: bool = False) -> None:
+    def record_change(
+        self, node: cst.CSTNode, old: str, new: str, *, notation: bool = False, prints: bool = True
+    ) -> None:
         start = self.get_metadata(metadata.PositionProvider, node).start
-        self.changes.append(NameChange(line=start.line, old=old, new=new, notation=notation))
+        self.changes.append(NameChange(line=start.line, old=old, new=new, notation=notation, prints=prints))
 
     def means_package(self, package: str, node: cst.CSTNode) -> bool:
         """True if the name of a package is bound to that package alone at a node."""

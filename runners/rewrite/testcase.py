@@ -30,6 +30,8 @@ class Substitution:
     where: str
     notation: bool = False
     """True for a change of notation, as in `NameChange`."""
+    prints: bool = True
+    """False if the testcase no longer prints what it printed here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,11 @@ class Ported:
     def is_notation_only(self) -> bool:
         """True if the ported testcase is the same program: only its notation changed."""
         return all(one.notation for one in self.substitutions)
+
+    @property
+    def prints_all(self) -> bool:
+        """True if the ported testcase prints all that the posted one prints."""
+        return all(one.prints for one in self.substitutions)
 
 
 def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Ported | None:
@@ -76,7 +83,7 @@ def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str,
 
 
 def _locate_change(change: NameChange, where: str) -> Substitution:
-    return Substitution(old=change.old, new=change.new, where=where, notation=change.notation)
+    return Substitution(old=change.old, new=change.new, where=where, notation=change.notation, prints=change.prints)
 
 
 def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:

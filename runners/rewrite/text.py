@@ -19,6 +19,8 @@ class NameChange:
     new: str
     notation: bool = False
     """True for a change of notation, after which the program is the same: no other function is called."""
+    prints: bool = True
+    """False if the program no longer prints what it printed here."""
 
 
 class Unportable(Exception):

@@ -126,7 +126,12 @@ def _port_with_changes(testcase: Testcase, version: str, toolchain: Toolchain) -
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
-    return Port(testcase=ported.testcase, changes=tuple(changes), notation_only=ported.is_notation_only)
+    return Port(
+        testcase=ported.testcase,
+        changes=tuple(changes),
+        notation_only=ported.is_notation_only,
+        prints_all=ported.prints_all,
+    )
 
 
 def _retarget(testcase: Testcase, device: str) -> Testcase | None:

@@ -10,6 +10,7 @@ import msgspec
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
+from bot.extract.claim.code_remarks import find_stated_failure
 from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.parse import NATIVE, parse_signature
@@ -20,7 +21,8 @@ from runners.toolchains import ALL_FAILURES
 def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
     """Return the failure that the report quotes, from the most reliable source that has one.
 
-    The sources in order: tracebacks and output in blocks, bare lines and code spans of the prose, the title.
+    The sources in order: tracebacks and output in blocks, bare lines and code spans of the prose, the title, the
+    remarks in the program.
     """
     candidates = [s for s in map(_read_piece, list_failure_pieces(pieces)) if s is not None]
     if not candidates:  # a failure may stand in the place of the expected output
@@ -44,6 +46,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     titled = parse_signature(untagged, ALL_FAILURES)
     if titled is not None and titled.message:
         return titled
+    if (stated := find_stated_failure(pieces)) is not None:
+        return stated
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
     return _find_in_sentences(running) or titled or bare
 

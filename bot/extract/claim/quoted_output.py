@@ -181,10 +181,12 @@ _QUOTED = re.compile(
 
 
 _VALUE = r"(?:[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)"
+_OF = r"(?: of (?:(?!\b(?:is|are|was)\b)[^.\n]){1,60})?"
+"""After "result": what it is the result of."""
 _REFERENCE = re.compile(
     r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
-    r"|(?:correct|right|expected) (?:value|result|answer|sum|output) (?:is|would be)):?"
+    rf"|(?:correct|right|expected) (?:value|result|answer|sum|output){_OF} (?:is|would be)):?"
     rf" (?P<value>{_VALUE}(?:,? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
     re.I,
 )
@@ -197,7 +199,7 @@ _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\]
 
 
 _RESULT_IS = re.compile(
-    r"\b(?:result|output|value|answer|it|program|script|run)s?"
+    rf"\b(?:(?:result|output|value|answer)s?{_OF}|(?:it|program|script|run)s?)"
     r" (?:is|are|was|prints?|printed|gives?|gave|returns?|returned)"
     rf":? (?P<value>{_VALUE})(?![\w%]|\.\d)(?=[.,;!]|\s*$|\s+(?:and|but|on|for|with|instead|where|while)\b)",
     re.I,

@@ -135,12 +135,19 @@ def _read_sentence(sentence: str) -> ValuePair | None:
 
 
 def _may_be_result(sentence: str, value: re.Match[str]) -> bool:
-    """True for a value that a program may print. A bare figure after "on", "axis" or "size" is something else."""
+    """True for a value that a program may print.
+
+    A bare figure after "on", "axis" or "size" is something else, and so are the arguments of a call.
+    """
+    if value["bare"] and _ARGUMENTS.search(sentence[max(0, value.start() - 30) : value.start() + 1]):
+        return False
     if value["bare"] and _NO_RESULT_BEFORE.search(sentence[max(0, value.start() - 30) : value.start()]):
         return False
     return bool(_HAS_VALUE.search(_get_text(value)))
 
 
+_ARGUMENTS = re.compile(r"(?<!array)(?<!tensor)(?<=\w)\([-+\d]?$", re.I)
+"""Up to the first character of a value: ``(`` of ``f(1, 2)``, or ``f(1``. ``array([1, 2])`` is printed."""
 _NO_RESULT_BEFORE = re.compile(
     r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
     r"|columns?|line|element|position|step|tolerance|opset|rank)\s{0,2}$",

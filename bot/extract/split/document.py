@@ -31,7 +31,7 @@ from bot.extract.split.session import (
     split_interpreter_session,
 )
 from bot.extract.split.statements import PYTHON_INFO, is_python_program, may_be_python, split_python
-from bot.extract.split.unfenced import find_unfenced_code
+from bot.extract.split.unfenced import find_code_in_sentence, find_unfenced_code
 
 
 def split_document(document: Document) -> tuple[Piece, ...]:
@@ -39,6 +39,8 @@ def split_document(document: Document) -> tuple[Piece, ...]:
     unfenced = tuple(find_unfenced_code(document))
     covered = {line for piece in unfenced for line in range(piece.lines[0], piece.lines[1] + 1)}
     pieces = [piece for block in document.blocks if block.lines[0] not in covered for piece in split_block(block)]
+    if not pieces and not unfenced and (program := find_code_in_sentence(document)) is not None:
+        return (program,)
     return tuple(_inherit_cues(sorted([*pieces, *unfenced], key=lambda p: p.lines)))
 
 

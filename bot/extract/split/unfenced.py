@@ -10,12 +10,15 @@ from dataclasses import replace
 from itertools import takewhile, zip_longest
 
 from bot.extract.blocks.kinds import IMPORT_ROW
-from bot.extract.blocks.markdown import Document, Shape
+from bot.extract.blocks.markdown import Document, Shape, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
-from bot.extract.python.parse import Statement, iter_statements
+from bot.extract.python.known_names import has_known_import
+from bot.extract.python.names import read_names
+from bot.extract.python.parse import Statement, iter_statements, parse_python
 from bot.extract.python.repair import make_dedent_repair
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
+from bot.extract.types import DROP_CODE, Repair
 from bot.extract.vocabulary import any_of, any_word, join_words
 
 _CODE_ROW = re.compile(
@@ -35,13 +38,14 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
     """Yield the programs and the MLIR functions that stand outside fences, in document order.
 
     A program reaches from an import row to the last statement that parses. Below a heading that announces the steps
-    to reproduce, other rows of code begin a program too.
+    to reproduce, other rows of code begin a program too; and in a text without a fence, rows that call the compiler.
     """
     context = _Context(document)
     steps = _find_step_rows(document)
+    fenced = any(block.shape is Shape.FENCE for block in document.blocks)
     headings = sorted(prose.lines[0] - 1 for prose in document.prose if prose.heading)
     for begin, end in _find_open_ranges(document):
-        pieces = list(_read_range(document, steps, begin, end))
+        pieces = list(_read_range(document, steps, begin, end, fenced=fenced))
         for piece, below in zip_longest(pieces, pieces[1:]):
             stop = below.lines[0] - 1 if below else end
             heading = headings[at] if (at := bisect_left(headings, piece.lines[1])) < len(headings) else end
@@ -49,12 +53,38 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
             yield context.describe_piece(_record_lost_rows(piece, lost))
 
 
-def _read_range(document: Document, steps: frozenset[int], begin: int, end: int) -> Iterator[Piece]:
+def find_code_in_sentence(document: Document) -> Piece | None:
+    """Return the only code span of the prose that is a whole program: it calls the compiler and needs no other name.
+
+    What stands around the span may be code as well, so it is recorded as left out.
+    """
+    found = [(prose, span) for prose in document.prose for span in find_code_spans(prose.text) if _is_program(span)]
+    if len(found) != 1:
+        return None
+    prose, span = found[0]
+    piece = replace(_make_piece(Kind.PYTHON, [span], prose.lines[0] - 1), comment=prose.comment)
+    return replace(piece, repairs=(Repair(kind=DROP_CODE, detail=f"left out the sentence around {span[:80]!r}"),))
+
+
+def _is_program(span: str) -> bool:
+    tree = parse_python(span) if len(span) <= MAX_SPAN_CHARS and _FIELD_NAME.search(span) else None
+    calls = tree is not None and any(
+        isinstance(node, ast.Call) and node.args + node.keywords for node in ast.walk(tree)
+    )
+    return calls and all(has_known_import(name) for name in read_names(span).free)
+
+
+MAX_SPAN_CHARS = 1_000
+
+
+def _read_range(document: Document, steps: frozenset[int], begin: int, end: int, *, fenced: bool) -> Iterator[Piece]:
     row = begin
     while row < end:
         line = document.source[row]
         if IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
             piece, row = _read_python(document, row, end)
+        elif not fenced and _CODE_ROW.match(line):
+            piece, row = _read_python(document, row, end, calls=MIN_CALLS)
         elif _MLIR_ROW.match(line):
             piece, row = _read_mlir(document, row, end)
         else:
@@ -131,8 +161,15 @@ def _find_open_ranges(document: Document) -> Iterator[tuple[int, int]]:
         yield at, len(document.source)
 
 
-def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
-    """Return the program that starts at row ``begin``, if there is one, and the row to go on from."""
+MIN_CALLS = 3
+"""Rows of a program that call the compiler, where nothing else says that a program begins."""
+
+
+def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) -> tuple[Piece | None, int]:
+    """Return the program that starts at row ``begin``, if there is one, and the row to go on from.
+
+    A program without an import has at least two statements, and ``calls`` rows that name the compiler.
+    """
     margin = len(document.source[begin]) - len(document.source[begin].lstrip(" "))
     window: Sequence[str] = document.source[begin : min(end, begin + MAX_UNFENCED_ROWS)]
     if margin:
@@ -147,7 +184,7 @@ def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
         rows.pop()
     imports = IMPORT_ROW.match(window[0])
-    if not acts or (not imports and (len(kept) < 2 or not _FIELD_NAME.search("\n".join(rows)))):
+    if not acts or (not imports and (len(kept) < 2 or sum(map(bool, map(_FIELD_NAME.search, rows))) < calls)):
         return None, next_row
     piece = _make_piece(Kind.PYTHON, rows, begin)
     if margin:

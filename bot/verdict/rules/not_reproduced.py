@@ -31,7 +31,7 @@ from bot.verdict.rules.untestable import (
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
-from runners.core.failure.oracle import COUNTED, OUTPUT
+from runners.core.failure.oracle import COUNTED, OUTPUT, PRINTS_EXPECTED
 from runners.core.failure.printed_output import NUMBER_PATTERN
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
@@ -210,27 +210,29 @@ def _find_failure_at_home(evidence: Evidence) -> Observation | None:
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
 
-    Only a change of notation counts. A port to another API may do something else: observed where a clean port of a
-    schedule lost the operation that failed.
+    Only a change of notation counts, or a run that prints what the report expects. A port to another API may do
+    something else: observed where a clean port of a schedule lost the operation that failed.
     """
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
-    originals = evidence.list_originals()
+    originals = [seen for seen in evidence.list_originals() if seen.outcome is not Outcome.UNAVAILABLE]
     refused = bool(originals) and all(is_rejected(seen, vocabulary) for seen in originals)
     ported = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
     answers = evidence.combine_answers(Variant.PORTED)
     deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
     clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
-    same = all(seen.notation_only for seen in ported)
+    same = all(seen.notation_only or seen.why == PRINTS_EXPECTED for seen in ported)
     answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
     if not (answered and refused and clean and same):
         return None
     good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
     where = name_releases(evidence, good, Variant.PORTED)
+    notation = all(seen.notation_only for seen in ported)
+    how = "in today's notation, it runs cleanly" if notation else "ported, it prints what the report expects"
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE),
-        f"Not reproduced: in today's notation, it runs cleanly on {where}; no release here reads it as posted.",
+        f"Not reproduced: {how} on {where}; no release here reads it as posted.",
         ("the failure may have been fixed before the oldest of these releases",),
         evidence.find_indices(*good, variants=(Variant.PORTED,)),
     )

@@ -224,19 +224,20 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
             (),
             used,
         )
-    if is_only_for_forks(evidence):
-        return _judge_on_forks(evidence, Variant.PORTED)
-    runs = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
-    if ported.get(newest) is Answer.GOOD and all(seen.notation_only for seen in runs):
+    if ported.get(newest) is Answer.GOOD:  # the port keeps what fails: an older build shows that
+        runs = (seen for seen in evidence.observations if seen.variant is Variant.PORTED)
+        how = "in today's notation" if all(seen.notation_only for seen in runs) else "ported to a newer API"
         return make_verdict(
             VerdictKind.FIXED,
             (*list_grounds(evidence, bad[-1], Variant.PORTED), Ground.PORTED),
-            f"Already fixed: in today's notation, it fails as reported on"
-            f" {name_releases(evidence, bad, Variant.PORTED)}, and {newest}, {name_newest(evidence)}, runs cleanly."
-            " No release runs it as posted.",
+            f"Already fixed: {how}, it fails as reported on"
+            f" {name_releases(evidence, bad, Variant.PORTED)}; ported to {newest}, {name_newest(evidence)}, it runs"
+            " cleanly. No release runs it as posted.",
             (),
-            (*used, *evidence.find_indices(newest, variants=(Variant.PORTED,))),
+            used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
         )
+    if is_only_for_forks(evidence):
+        return _judge_on_forks(evidence, Variant.PORTED)
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER, Ground.PORTED),

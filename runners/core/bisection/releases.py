@@ -137,7 +137,7 @@ def choose_probes(
     the failure; a build before the newest that already lacks the failure). Of two middles of a fix, the older comes
     first: reported failures are mostly fixed soon. Without a bad build: up to ``most`` untested builds, each the
     farthest from the others, because all of them are probed as long as none is bad. Those between two builds that
-    lack the testcase's API (``gone``) are left out: an API that is gone stays gone.
+    lack the testcase's API (``gone``) are left out: after enough of such runs, the build between answers no more.
     """
     introduction, fix = find_introduction(order, answers), find_fix(order, answers)
     if introduction is None or fix is None:

@@ -207,6 +207,8 @@ COMPILER_DIAGNOSTIC = "mlir-error"
 """Signature type of a diagnostic that only a compiler prints. No device is needed to compile past the diagnostic."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
+PRINTS_EXPECTED = "prints what the report expects"
+"""Why a run is clean whose output has the values that the report expects."""
 ASSERTION = "AssertionError"
 """Signature type of the testcase's own checks."""
 CHECKS = frozenset({ASSERTION, WRONG_OUTPUT})
@@ -367,7 +369,7 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
                 signature=_make_output_signature(claim),
             )
         case Reading.RIGHT:
-            return Classification(outcome=Outcome.PASS, why="prints what the report expects")
+            return Classification(outcome=Outcome.PASS, why=PRINTS_EXPECTED)
         case Reading.CHANGED:
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
         case Reading.UNKNOWN if context.checks_itself:

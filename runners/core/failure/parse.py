@@ -106,6 +106,7 @@ def _parse_lines(lines: list[str], vocabulary: FailureVocabulary, *, pasted: boo
         or _find_status(joined, vocabulary)
         or _find_bare_detail(lines, vocabulary)
         or _find_output_error(lines, vocabulary)
+        or (_find_unnamed(joined, vocabulary) if pasted else None)
     )
 
 
@@ -199,6 +200,36 @@ def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signat
         if text := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
             return Signature(type=detail.exception, message=make_readable(text, vocabulary))
     return None
+
+
+def _find_unnamed(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+    """Return the failure of a message that was copied without its exception: a row, a labelled row, or a quotation.
+
+    A message that goes on in further rows ends at the first of them that closes its brackets.
+    """
+    for message in vocabulary.unnamed:
+        start = re.escape(message.start).replace(r":\ ", " ?: ?")
+        found = re.search(rf"(?:{_BEFORE_MESSAGE}|[\"'`“]){start}(?P<m>\S[^\n]{{0,600}})", text, re.M)
+        if found is None:
+            continue
+        said, rest = found["m"], text[found.end() :].split("\n")[1:MAX_ROWS]
+        while (
+            rest
+            and _ROW.match(rest[0])
+            and (said.endswith((":", ",", "&&", "||")) or said.count("(") > said.count(")"))
+        ):
+            said = f"{said} {rest.pop(0).strip()}"
+        quoted = found[0][0]
+        said = said.partition("”" if quoted == "“" else quoted)[0] if quoted in "\"'`“" else said
+        return Signature(type=message.exception, message=make_readable(message.start + said.strip(), vocabulary))
+    return None
+
+
+MAX_ROWS = 8
+"""Rows of one message."""
+_ROW = re.compile(r"[^\"'`]*\S[^\"'`]*$")
+_BEFORE_MESSAGE = r"^[ \t>*]{0,8}(?:[A-Za-z][\w ]{0,30}: ?|\[[\d:]{5,8}\] [^\s:]{1,200}:\d{1,6}: )?"
+"""A label, or the time and the place of a log."""
 
 
 def find_detail(lines: list[str], vocabulary: FailureVocabulary) -> str:

@@ -97,6 +97,8 @@ class FailureVocabulary:
     diagnostic_errors: tuple[str, ...] = ()
     """Exceptions whose only information is that ``error: …`` lines were printed above them."""
     details: tuple[Detail, ...] = ()
+    unnamed: tuple[Detail, ...] = ()
+    """Beginnings of messages that name the failure where a report quotes them without their exception."""
     relays: tuple[Relay, ...] = ()
 
     statuses: tuple[re.Pattern[str], ...] = ()

@@ -7,8 +7,8 @@ releases. Each toolchain retargets its testcases itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from runners.core.protocol import Testcase
@@ -16,7 +16,7 @@ from runners.core.protocol import Testcase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """A string literal as the argument of a call."""
+    """A string literal or a variable as the argument of a call."""
 
     function: str
     """Dotted name of the called function, in the testcase's own names."""
@@ -74,6 +74,32 @@ class DecoratorSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BindingForm:
+    """An annotated assignment that binds a name to a value, and the annotation that says so since."""
+
+    decorators: frozenset[str]
+    """Dotted names of the decorators of the functions in whose bodies such bindings stand."""
+    types: re.Pattern[str]
+    """Dotted names of the annotations, with ``()`` behind one that is called."""
+    code: str
+    """The annotation, with ``{home}`` for the namespace of the old one and ``{type}`` for the old one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaringCall:
+    """A call whose result was declared by an assignment, and the function that declares it since."""
+
+    decorators: frozenset[str]
+    """Dotted names of the decorators of the functions in whose bodies such assignments stand."""
+    function: str
+    """Dotted name of the function."""
+    keyword: str
+    """The keyword that such a call has."""
+    name: str
+    """The other function, in the same namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImpliedArgument:
     """A first argument that a function took from a global, and takes from its caller since."""
 
@@ -94,11 +120,38 @@ class CallForm:
     function: str
     """Dotted name of the function."""
     parameters: tuple[str, ...]
-    """Its parameters. A call that does not give exactly these is not ported."""
+    """Its parameters. A call with another parameter is not ported."""
     code: str
-    """Python code with ``{parameter}`` once for each parameter, in the same order: the arguments may have effects."""
+    """Python code with ``{parameter}`` for the parameters, in the same order: the arguments may have effects. Only a
+    literal may change its place or occur twice."""
     package: str
     """The package that the code uses."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Code of the parameters that a call may leave out."""
+    neutral: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Parameters that the code leaves out, and the code of the values with which that is exact."""
+    takers: frozenset[str] = frozenset()
+    """Functions that may take the result as their first argument, if its text differs from that of the old call.
+    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another use prevents
+    the port."""
+    shown: str = ""
+    """The code as the list of changes shows it; empty to show ``code``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarrierForm:
+    """A value that no release makes any more, and that the program only hands from its maker to calls.
+
+    The calls are written without the value. They need all that the value is made of among their other arguments:
+    otherwise the written call would do less.
+    """
+
+    makers: frozenset[str]
+    """Dotted names of the functions that make the value. Each takes one argument: parts, or a list of them."""
+    part: str
+    """The attribute of a variable that is a part of the value."""
+    calls: tuple[CallForm, ...]
+    """Calls that take the value as their first argument, and the rest of what it is made of as the second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +167,24 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
+    bindings: tuple[BindingForm, ...] = ()
+    """Annotations to write in another form."""
+    declaring: tuple[DeclaringCall, ...] = ()
+    """Calls to make to another function, where an assignment declares their result."""
+    subscripts: frozenset[str] = frozenset()
+    """Dotted names that were written with brackets, ``Buffer[(4,), "int8"]``, and are called since."""
     implied: tuple[ImpliedArgument, ...] = ()
     """Arguments to add, if one variable of the testcase has them."""
     call_forms: tuple[CallForm, ...] = ()
     """Calls to write as other expressions."""
+    carriers: tuple[CarrierForm, ...] = ()
+    """Values that a program only hands to calls, and the calls without them."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
+    port_variable: Callable[[Argument, str], Expression | None] | None = None
+    """Use and name of a variable as an argument → the expression that replaces the variable; None to keep it."""
     find_embedded: Callable[[str], Embedded | None] | None = None
     """Text of a string literal → its language if the text is a program, which is then ported too."""
     flags_program: str = ""

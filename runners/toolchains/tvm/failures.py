@@ -41,6 +41,7 @@ FAILURES = FailureVocabulary(
     ),
     diagnostic_errors=("DiagnosticError",),
     details=(Detail(start="Error message: ", exception="ScheduleError"),),
+    unnamed=(Detail(start="Check failed: ", exception="InternalError"),),
     abbreviations=((_OPERATOR, r"Op(\1)"),),
     subjects=(re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'"),),
     call_checks=(re.compile(r"ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"),),

@@ -17,7 +17,10 @@ from runners.core.toolchain.guest import make_launch_step
 from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
+    BindingForm,
     CallForm,
+    CarrierForm,
+    DeclaringCall,
     DecoratorSwitch,
     Embedded,
     Expression,
@@ -54,6 +57,19 @@ _SCHEDULABLE = DecoratorSwitch(
     decorators=frozenset({"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}), keyword="s_tir"
 )
 """``@T.prim_func(s_tir=True)`` has blocks to schedule, as each ``@T.prim_func`` had before ``tirx``."""
+_ANNOTATED_LET = BindingForm(
+    decorators=_SCHEDULABLE.decorators,
+    types=re.compile(r"tvm\.script\.(?:parser\.)?tir\.(?:(?:u?int|float|bfloat)\d\w*|bool|handle\(\))"),
+    code="{home}.let[{type}]",
+)
+"""``x: T.int32 = y`` bound a name. Since ``tirx`` it makes a variable in memory."""
+_DECLARED_BUFFERS = tuple(
+    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.Buffer", keyword="data", name="decl_buffer")
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+)
+"""``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx`` a buffer has to be declared before its use."""
+_BRACKETED = frozenset({"tvm.script.tir.Buffer"})
+"""Until 0.11. No build here takes it."""
 _TARGET = "tvm.target.Target"
 _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
 """Functions whose second argument is a target."""
@@ -70,6 +86,65 @@ _LET_STATEMENTS = tuple(
 )
 """A binding had a body. Since ``tirx`` it stands before the body in a sequence."""
 
+_NO_SCHEDULES_SINCE = Version("0.20.0")
+"""Tensor expressions are lowered from a function, without ``te.create_schedule``."""
+_LOWERING = """
+    s_tir.LowerInitBlock s_tir.PlanAndUpdateBufferAllocationLocation s_tir.ConvertBlocksToOpaque
+    s_tir.CompactBufferAllocation s_tir.LowerMatchBuffer tirx.StmtSimplify s_tir.LowerOpaqueBlock
+    tirx.FlattenBuffer tirx.NarrowDataType(32) tirx.StmtSimplify s_tir.LoopPartition tirx.VectorizeLoop
+    s_tir.InjectVirtualThread s_tir.InjectDoubleBuffer tirx.StorageRewrite tirx.UnrollLoop
+    s_tir.RenormalizeSplitPattern tirx.StmtSimplify tirx.RemoveNoOp s_tir.RewriteUnsafeSelect
+    s_tir.HoistIfThenElse tirx.CommonSubexprElim
+"""
+"""The passes that ``tvm.lower`` applied, by the names since ``tirx``."""
+_OLD_PASSES = {"StmtSimplify": "Simplify", "CommonSubexprElim": "CommonSubexprElimTIR"}
+
+
+def _make_schedule_form(*, tirx: bool) -> CarrierForm:
+    """Return the form in which a release lowers and builds tensor expressions that have no schedule of their own."""
+    module = 'tvm.IRModule({{{name}: tvm.te.create_prim_func({args}).with_attr("global_symbol", {name})}})'
+    passes = ", ".join(map(_spell_pass if tirx else _spell_old_pass, _LOWERING.split()))
+    shown = "tvm.te.create_prim_func(args)"
+    defaults = {"name": '"main"', "target": "None"}
+    return CarrierForm(
+        makers=frozenset({"tvm.te.create_schedule", "tvm.create_schedule"}),
+        part="op",
+        calls=(
+            CallForm(
+                function="tvm.lower",
+                parameters=("schedule", "args", "name", "binds", "simple_mode"),
+                code=f"tvm.transform.Sequential([{passes}])({module})",
+                neutral={"binds": _NOTHING, "simple_mode": frozenset({"True", "False"})},
+                takers=frozenset({"tvm.build"}),
+                shown=f"the passes of tvm.lower on {shown}",
+                package="tvm",
+                defaults=defaults,
+            ),
+            CallForm(
+                function="tvm.build",
+                parameters=("schedule", "args", "target", "target_host", "name", "binds"),
+                code=f"tvm.build({module}, {{target}})",
+                neutral={"binds": _NOTHING, "target_host": _NOTHING | {'"llvm"', "'llvm'"}},
+                shown=f"tvm.build({shown}, target)",
+                package="tvm",
+                defaults=defaults,
+            ),
+        ),
+    )
+
+
+_NOTHING = frozenset({"None"})
+
+
+def _spell_pass(text: str) -> str:
+    home, _, name = text.partition(".")
+    return f"tvm.{home}.transform.{name}" + ("" if name.endswith(")") else "()")
+
+
+def _spell_old_pass(text: str) -> str:
+    name = text.partition(".")[2]
+    return _spell_pass(f"tir.{_OLD_PASSES.get(name, name)}")
+
 
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
@@ -80,9 +155,14 @@ def find_idioms(version: str) -> Idioms:
         plain_constants=frozenset({"bool"}) if tirx else frozenset(),  # "tir.noalias": T.bool(True)
         switched_on=(_SCHEDULABLE,) if tirx else (),
         switched_off=() if tirx else (_SCHEDULABLE,),
+        bindings=(_ANNOTATED_LET,) if tirx else (),
+        declaring=_DECLARED_BUFFERS if tirx else (),
+        subscripts=_BRACKETED,
         call_forms=_LET_STATEMENTS if tirx else (),
+        carriers=(_make_schedule_form(tirx=tirx),) if release >= _NO_SCHEDULES_SINCE else (),
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
-        port_string=_port_target if tirx else None,
+        port_string=_port_string if tirx else None,
+        port_variable=_port_device_variable if release >= _NO_TARGET_DEVICES_SINCE else None,
         find_embedded=_find_script,
     )
 
@@ -110,6 +190,27 @@ def _spell_compile(name: str, code: str) -> str:
     if name != _COMPILE:
         return name
     return "tvm.relax.build" if "VirtualMachine" in code else "tvm.build"
+
+
+_NO_TARGET_DEVICES_SINCE = Version("0.26.0")
+"""``tvm.device`` takes no name of a target for the processor, such as ``llvm``."""
+_DEVICE_MAKERS = {"tvm.device", "tvm.context", "tvm.nd.context", "tvm.runtime.device", "tvm.nd.device"}
+
+
+def _port_string(use: StringUse, text: str) -> Expression | None:
+    if _makes_device(use) and re.match(r"llvm\b", text):
+        return Expression(code='"cpu"', notation=True)
+    return _port_target(use, text)
+
+
+def _port_device_variable(use: Argument, name: str) -> Expression | None:
+    if not _makes_device(use):
+        return None
+    return Expression(code=f'"cpu" if "llvm" in str({name})[:16] else {name}', notation=True)
+
+
+def _makes_device(use: StringUse) -> bool:
+    return isinstance(use, Argument) and use.function in _DEVICE_MAKERS and use.position == 0 and not use.keyword
 
 
 def _port_target(use: StringUse, text: str) -> Expression | None:

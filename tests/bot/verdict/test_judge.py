@@ -16,6 +16,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import VerdictKind
+from runners.core.failure.oracle import PRINTS_EXPECTED
 from runners.core.protocol import (
     SAID_TO_WORK,
     Claim,
@@ -532,6 +533,24 @@ def test_a_port_decides_what_only_a_fork_runs_as_posted(outcome: Outcome, kind: 
     assert judge(evidence((None, I, I, I), *forked, ported)).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("older", "newest", "kind"),
+    [
+        (M, P, VerdictKind.FIXED),
+        (M, M, VerdictKind.CONFIRMED),
+        (M, S, VerdictKind.INCONCLUSIVE),
+        (P, P, VerdictKind.UNTESTABLE),
+        (S, P, VerdictKind.UNTESTABLE),
+    ],
+)
+def test_a_port_that_fails_as_reported_on_an_older_release_keeps_what_fails(
+    older: Outcome, newest: Outcome, kind: VerdictKind
+) -> None:
+    """So its clean run on the newest release counts. A port that is clean everywhere may have lost the failure."""
+    runs = [observe("1.0", older, variant=Variant.PORTED), observe("1.3", newest, variant=Variant.PORTED)]
+    assert judge(evidence((I, I, I, I), *runs)).kind is kind
+
+
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
     """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
     claim = msgspec.structs.replace(CLAIM, versions=("1.2",))
@@ -865,6 +884,14 @@ def test_the_same_program_in_todays_notation_shows_that_the_failure_is_not_there
     verdict = judge(evidence((I, I, I, I), *port_cleanly("1.0", "1.3")))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert {Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE} <= set(verdict.grounds)
+
+
+def test_a_port_that_prints_what_the_report_expects_does_what_the_program_should() -> None:
+    """Whatever API it calls. A build that is not available says nothing."""
+    expected = observe("1.3", P, variant=Variant.PORTED, why=PRINTS_EXPECTED)
+    verdict = judge(evidence((U, I, I, I), expected))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "prints what the report expects" in verdict.headline
 
 
 @pytest.mark.parametrize(

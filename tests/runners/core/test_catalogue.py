@@ -219,7 +219,10 @@ def test_dated_releases_precede_numbered_ones_and_run_only_where_they_are_needed
     assert catalogue.list_releases("iree")[0].version == "2.9.0"
     assert catalogue.select("iree", "20241104.1068..3.0.0")[0].version == "20241104.1068"
     between = catalogue.get_commit_range(catalogue.find("iree", "20240828.999"), catalogue.find("iree", "2.9.0"))
-    assert (between.count, between.compare_url.rpartition("/")[2].partition("...")[0]) == (404, "candidate-20240828.999")
+    assert (between.count, between.compare_url.rpartition("/")[2].partition("...")[0]) == (
+        404,
+        "candidate-20240828.999",
+    )
 
 
 def test_a_report_from_before_the_first_numbered_release_has_a_dated_one(catalogue: Catalogue) -> None:

@@ -544,3 +544,38 @@ def test_comments_below_a_print_state_its_output() -> None:
         """
     )
     assert (found.actual.strip(), found.expected.strip()) == ("[1.]", "[128.]")
+
+
+PROGRAM = "import tvm\nfrom tvm import relax\nx = relax.Var('x')\n"
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "relax.blur(x)\n\n'''\nTraceback (most recent call last):\nTypeError: blur takes two inputs\n'''\n",
+        "relax.blur(x)\n'''\nTypeError: blur takes two inputs\n'''\nrelax.blend(x)\n",
+        "relax.blur(x)\n# Traceback (most recent call last):\n#   File\n# TypeError: blur takes two inputs\n",
+        "relax.blur(x)\n# TypeError: blur takes two inputs\n",
+        "relax.blur(x)  # raises TypeError: blur takes two inputs\n",
+    ],
+)
+def test_a_failure_may_be_stated_in_the_program_alone(remark: str) -> None:
+    """In a string that stands alone, in comments below the program, beside the call that fails."""
+    found = extract_claim(f"It does not work.\n\n```python\n{PROGRAM}{remark}```\n", "tvm: blur is refused")
+    assert found.signature is not None
+    assert (found.signature.type, found.signature.message) == ("TypeError", "blur takes two inputs")
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "relax.blur(x)  # should raise TypeError: blur takes two inputs\n",
+        "relax.blur(x)  # with one input it works, no TypeError: fine\n",
+        "# relax.blur(y)  # TypeError: blur takes two inputs\nrelax.blur(x)\n",
+        "relax.blur(x)  # a TypeError\n",
+    ],
+)
+def test_a_remark_about_another_program_is_no_failure(remark: str) -> None:
+    """What ought to happen, what works, a call that is left out, a name without a message."""
+    found = extract_claim(f"It does not work.\n\n```python\n{PROGRAM}{remark}```\n", "tvm: blur is refused")
+    assert found.signature is None

@@ -46,6 +46,8 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
         "It prints 3.",
         "Expected 4.",
         "Expected 3 7 here.",
+        "Expected result of blur(24,10) is 3.",
+        "It should call pad(1, 2) and not pad(2, 1).",
         "It prints 4, as expected: 4.",
         "",
     ],

@@ -121,6 +121,43 @@ def test_prose_below_an_unfenced_program_is_no_code(below: str) -> None:
     assert not extract_repro(f"tvm fails.\n\n{HEAD}{below}").left_out
 
 
+ROWS = (
+    "A = tvm.placeholder((4,), name='A')\nB = tvm.compute((4,), lambda i: A[i] * 2)\ns = tvm.create_schedule(B.op)\n"
+)
+
+
+def test_rows_that_call_the_compiler_are_a_program_in_a_text_without_a_fence() -> None:
+    """As people wrote in the first years: no fence, no import. What is not given is asked for."""
+    found = extract_repro(f"A test of mine:\n{ROWS}tvm.build(s, [A, B])\nError: Check failed : x == 1 (0 vs. 1) no\n")
+    assert found.testcase.files["repro.py"] == f"import tvm\n{ROWS}tvm.build(s, [A, B])\n"
+    assert found.claim.signature is not None
+    assert list_missing(extract_repro(f"It fails:\n{ROWS.replace('4,', 'n,')}tvm.build(s, [A, B])\n")) == [
+        ("name", "n")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"It fails.\n\n```\nsome log\n```\n\nThe library has\n{ROWS}\n",
+        "Call\ntvm.build(s, args)\nand then\nfunc(a, b)\n",
+        "Neither `relay.build(mod, target)` nor `tvm.cpu` works in tvm.\n",
+        "Either `tvm.cpu(0)` or `tvm.device('cpu', 0)` should work in tvm.\n",
+    ],
+)
+def test_other_rows_and_spans_are_no_program(text: str) -> None:
+    """Rows beside a fence, fewer rows, a span that needs another name, two spans."""
+    found = extract(make_issue(text))
+    assert isinstance(found, NoRepro) or not found.testcase.files
+
+
+def test_the_only_whole_call_of_a_text_is_run() -> None:
+    """What stands around it may be code too, so a clean run decides nothing."""
+    found = extract_repro("With tvm 0.8, `x = relay.Wrong({})` ends with AttributeError.\n")
+    assert found.testcase.files["repro.py"] == "from tvm import relay\nx = relay.Wrong({})\n"
+    assert found.left_out
+
+
 DEFINITION = """from tvm.script import relax as R
 from tvm.script import ir as I
 

@@ -250,6 +250,28 @@ def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) ->
     assert bare.type == "OpAttributeInvalid"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Check failed: lanes == 4 (8 vs. 4) : the vector is too wide",
+        "Error Msg: Check failed : lanes == 4 (8 vs. 4) : the vector is too wide",
+        "[10:11:12] /src/vector.cc:33: Check failed: lanes == 4 (8 vs. 4) : the vector is too wide\n",
+        '[Bug] It says "Check failed: lanes == 4 (8 vs. 4) : the vector is too wide" for a mask',
+        '"""\n  Check failed: lanes == 4 (8 vs. 4) :\n  the vector is too wide\n"""\n',
+    ],
+)
+def test_a_failed_check_is_known_without_its_exception(text: str) -> None:
+    """Quoted in a title, a row of a log, a docstring. In the output of a run, the exception is printed."""
+    found = parse_signature(text, ALL_FAILURES)
+    assert found is not None
+    whole = parse_signature(
+        "InternalError: Check failed: lanes == 4 (8 vs. 4) : the vector is too wide", ALL_FAILURES
+    )
+    assert whole == found
+    assert parse_signature(text, ALL_FAILURES, ended=Exited(code=1)) is None
+    assert parse_signature("The Check failed: and then it went on", ALL_FAILURES) is None
+
+
 def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
     """Reporters copy the specific line, which the exception prints last."""
     whole = parse_signature(
