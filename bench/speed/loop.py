@@ -244,8 +244,11 @@ def run_ready(environment: Environment, testcase: Testcase, folder: Path) -> int
 
 
 def run_steps(commands: Sequence[Sequence[str]], folder: Path, variables: dict[str, str]) -> int:
-    """Run the steps up to the first that fails, as a shell does with ``set -e``. Return the last exit code."""
-    codes = (run_process(list(words), folder, variables)[0] for words in commands)
+    """Run the steps up to the first that fails, as a shell does with ``set -e``. Return the last exit code.
+
+    ``uv run`` exits with the number of a signal, negative, as a byte.
+    """
+    codes = (run_process(list(words), folder, variables)[0] % 256 for words in commands)
     return next((code for code in codes if code), 0)
 
 
