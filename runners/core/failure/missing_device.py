@@ -17,6 +17,13 @@ _MISSING = (
     sign_of_missing_device(rf"{DEVICES}[^\n]{{0,60}}(?:library|driver|runtime)[^\n]{{0,40}} not (?:available|found)"),
     sign_of_missing_device(rf"{DEVICES}_ERROR_NO_DEVICE|no (?:CUDA|ROCm)-capable device"),
     sign_of_missing_device(r"(?P<device>VK)_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED)"),
+    # JAX and PyTorch, where a program asks them for a backend that no installed package brings.
+    sign_of_missing_device(
+        r"Unknown backend:? '?(?P<device>[\w-]{1,30})'?[^\n]{0,60}(?:Available backends|no platforms)"
+    ),
+    sign_of_missing_device(r"Unable to initialize backend '(?P<device>[\w-]{1,30})'"),
+    sign_of_missing_device(r"Torch not compiled with (?P<device>CUDA) enabled"),
+    sign_of_missing_device(r"Found no (?P<device>NVIDIA) driver on your system"),
 )
 
 

@@ -43,6 +43,20 @@ def test_an_illegal_access_is_no_trouble_of_the_device(text: str) -> None:
     assert find_missing_device(text, ALL_FAILURES) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "device"),
+    [
+        ("RuntimeError: Unknown backend iree. Available backends are ['cpu']", "iree"),
+        ("Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present.", "gpu"),
+        ("RuntimeError: Unable to initialize backend 'rocm': no such plugin", "rocm"),
+        ("AssertionError: Torch not compiled with CUDA enabled", "cuda"),
+        ("RuntimeError: Found no NVIDIA driver on your system. Please check that you have a GPU", "nvidia"),
+    ],
+)
+def test_a_framework_that_misses_its_device_says_nothing_of_the_compiler(text: str, device: str) -> None:
+    assert find_missing_device(text, ALL_FAILURES) == f"no {device} device or runtime here"
+
+
 def test_a_container_gets_one_gpu_by_its_name(tmp_path: Path) -> None:
     """Where the toolkit has described the GPUs, by number; never all of them."""
     (tmp_path / "nvidia.yaml").touch()
