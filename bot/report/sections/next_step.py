@@ -14,6 +14,7 @@ from bot.report.sections.run_again import find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL
 from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
+from runners.core.versions import is_dated
 from runners.toolchains import find_device, find_toolchain
 
 
@@ -157,8 +158,8 @@ def _advise_upgrade(report: Report) -> str:
             f"upgrade to {_name_newest(report)}{_link_notes(report, report.plan.order[-1] if report.plan else '')}."
         )
     forks = map_forks(report.observations)
-    if found.first_good in forks:
-        return _join(_advise_newer_than_fork(report, found.first_good, forks), _name_fix(report, found))
+    if found.first_good in forks or is_dated(found.first_good):
+        return _join(_advise_numbered(report, found.first_good, forks), _name_fix(report, found))
     notes = _link_notes(report, found.first_good)
     if unclean := _name_later_failure(report, found.first_good):
         upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
@@ -177,18 +178,22 @@ def _name_fix(report: Report, found: Bisection) -> str:
     )
 
 
-def _advise_newer_than_fork(report: Report, fork: str, forks: Mapping[str, str]) -> str:
-    """Return the oldest release after the fork that runs cleanly, ported too; a fork cannot be installed instead."""
+def _advise_numbered(report: Report, early: str, forks: Mapping[str, str]) -> str:
+    """Return the oldest release after an early build that runs cleanly, ported too.
+
+    A fork cannot be installed instead, and a release with a date for a version has an older package's name.
+    """
     order = report.plan.order if report.plan is not None else ()
     clean = {
         seen.version
         for seen in report.observations
         if seen.answer is Answer.GOOD and seen.variant in (Variant.ORIGINAL, Variant.PORTED)
     }
-    later = order[order.index(fork) + 1 :] if fork in order else ()
-    release = next((version for version in later if version in clean and version not in forks), None)
+    later = order[order.index(early) + 1 :] if early in order else ()
+    numbered = (version for version in later if version not in forks and not is_dated(version))
+    release = next((version for version in numbered if version in clean), None)
     if release is None:
-        return f"upgrade to a release newer than {name_build(fork, forks)}."
+        return f"upgrade to a release newer than {name_build(early, forks)}."
     return f"upgrade to {quote_code(release)} or later{_link_notes(report, release)}."
 
 

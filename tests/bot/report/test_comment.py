@@ -425,6 +425,21 @@ def test_no_upgrade_to_a_fork_is_advised(forks: tuple[str, ...], said: str) -> N
     assert said in render_next_step(replace(report, observations=runs))
 
 
+def test_no_upgrade_to_a_release_with_a_date_for_a_version_is_advised() -> None:
+    """Its package had another name: the oldest numbered release that runs cleanly."""
+    report, dated = reports.fixed_crash(), "20231004.665"
+    runs = tuple(
+        msgspec.structs.replace(one, version=dated) if one.version == "3.6.0" else one for one in report.observations
+    )
+    fix, *rest = report.bisections
+    assert report.plan is not None
+    order = tuple(dated if version == "3.6.0" else version for version in report.plan.order)
+    plan = msgspec.structs.replace(report.plan, order=order)
+    bisections = (msgspec.structs.replace(fix, first_good=dated), *rest)
+    moved = replace(report, observations=runs, bisections=bisections, plan=plan)
+    assert "upgrade to `3.13.0` or later" in render_next_step(moved)
+
+
 def test_the_two_clocks_are_told_apart() -> None:
     """Computing too much is not running too long."""
     assert describe_ending(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
