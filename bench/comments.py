@@ -25,8 +25,8 @@ from bench.proving.trials import Trial, list_corpus, load_recordings
 from bot.report.comment import render_comment
 from bot.report.page import render_page
 from bot.verdict.verdict import Report
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import load_catalogue
 
 WIDTH = 110
 _HIDDEN = re.compile(r"<!--.*?-->|</?sub>", re.DOTALL)

@@ -21,8 +21,8 @@ from time import monotonic
 from bot.extract import Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import FindingKind, Investigation, Observation, Outcome
 from runners.hardware import gpu

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.extract.types import Repro
-from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue, Release
+from runners.core.packages.requirements import pin_layers
 from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
-from runners.core.requirements import pin_layers
 from runners.toolchains import find_device, find_toolchain
 
 MAX_RUN_ALL = 8

@@ -19,9 +19,9 @@ from pathlib import Path
 from runners.cell import run_cell
 from runners.core.errors import InfraError, ReprobotError, UserError, explain_shortage
 from runners.core.job_files import write_result
+from runners.core.packages.requirements import parse_allowance
 from runners.core.progress import Silent
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
-from runners.core.requirements import parse_allowance
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
 from runners.workbench import Workbench, open_workbench

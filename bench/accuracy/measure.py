@@ -29,8 +29,8 @@ from bot.cli import verbs
 from bot.forge.source import parse_issue
 from bot.plan import RunOptions
 from bot.verdict.verdict import Report
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Variant
 from runners.workbench import open_workbench

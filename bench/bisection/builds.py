@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.core.catalogue import Catalogue, Release, load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Catalogue, Release, load_catalogue
 from runners.core.progress import Silent
 from runners.environments.store import Environment, Store, open_store
 from runners.toolchains import find_toolchain, make_canary_testcase

@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.workbench import Workbench, open_workbench

@@ -26,11 +26,11 @@ from typing import Any
 import msgspec
 
 from bench.packages.programs import MODELS, MODULES, make_export_testcase, make_onnx_testcase, read_ends
-from runners.core.catalogue import Release, load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Release, load_catalogue
+from runners.core.packages.requirements import pin_layers
 from runners.core.progress import Silent
 from runners.core.protocol import Limits, NotRun
-from runners.core.requirements import pin_layers
 from runners.core.runs import RunRequest, RunResult
 from runners.environments.store import Store, default_root, open_store
 from runners.toolchains import find_toolchain

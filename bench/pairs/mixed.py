@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.pairs import late_rooms, mixed_rooms
 from bench.pairs.mixed_rooms import Shown
 from bench.pairs.score import MIXED, TVM, Failure, scrubbed
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.environments.store import open_store
 from runners.toolchains import find_toolchain
 

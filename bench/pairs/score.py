@@ -34,11 +34,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.pairs import fresh_rooms, late_rooms, mixed_rooms
-from runners.core.catalogue import load_catalogue
 from runners.core.failure.array_mismatch import parse_mismatch
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import NATIVE, parse_signature
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Claim, ClaimKind, Exited, Outcome, Signalled, Signature, StepResult, TimedOut
 from runners.environments.store import open_store
 from runners.toolchains import ALL_FAILURES, find_toolchain

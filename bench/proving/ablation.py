@@ -26,7 +26,7 @@ from bench.proving.trials import (
     load_recordings,
     play_product,
 )
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import FindingKind
 
 

@@ -11,8 +11,8 @@ from bench.proving.recordings import Recordings
 from bench.proving.story import Claim, Story
 from bot.issue import Issue
 from bot.plan import RunOptions
-from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import StepResult, Testcase
 from runners.core.runs import RunRequest, RunResult
 from tests.corpus.cases import Case, cases

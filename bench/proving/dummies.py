@@ -15,7 +15,7 @@ from bench.proving.recordings import Recordings
 from bench.proving.trials import Play, Trial, play_product
 from bot.extract import extract
 from bot.extract.types import Repro
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import digest_of
 
 

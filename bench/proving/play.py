@@ -12,7 +12,7 @@ from bench.proving.dummies import list_dummies
 from bench.proving.grades import Graded
 from bench.proving.planted.builds import add_broken_builds
 from bench.proving.trials import CORPUS, PLANTED, Trial, explain_miss, grade_trial, load_recordings, retell
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

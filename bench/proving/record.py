@@ -24,8 +24,8 @@ from bench.proving.replay import replay_issue
 from bench.proving.trials import CORPUS, PLANTED, Trial, list_corpus, list_planted, play_product, retell
 from bot.extract import extract
 from bot.extract.types import Repro
-from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Limits
 from runners.core.runs import Execute, RunRequest

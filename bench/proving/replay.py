@@ -14,7 +14,7 @@ from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
 from bot.report.assemble import ReportInput, assemble_report, make_unrun_report
 from bot.verdict.verdict import Report
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import FindingKind, Investigation, Plan
 from runners.core.runs import Execute

@@ -26,9 +26,9 @@ from bot.extract.types import Extraction, Repro
 from bot.forge.source import parse_issue
 from bot.issue import Issue
 from bot.plan import RunOptions
-from runners.core.catalogue import Catalogue
 from runners.core.conditions import USUAL
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import FindingKind, Observation, Variant
 from runners.core.runs import Execute
 

@@ -38,7 +38,7 @@ from bench.speed.probe import LIMITS, make_uv_words, run_process, say
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.forge.source import parse_issue
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import GUEST_ENV, make_layout, make_task

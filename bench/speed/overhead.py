@@ -32,7 +32,7 @@ from statistics import median
 from unittest.mock import patch
 
 from bench.speed.probe import LIMITS, _in_environment, _shown, say
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import make_layout, make_task

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from runners.core.catalogue import Release, load_catalogue
+from runners.core.packages.catalogue import Release, load_catalogue
 from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import make_layout, make_task

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from runners.core.catalogue import Release, load_catalogue
+from runners.core.packages.catalogue import Release, load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
 from runners.probe.layout import make_layout, make_task

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from runners.core.catalogue import Release, load_catalogue
+from runners.core.packages.catalogue import Release, load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
 from runners.probe.layout import make_layout, make_task

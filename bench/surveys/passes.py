@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.surveys.flags import flags
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.environments.store import open_store
 from runners.sandbox.select import select_engine
 from runners.toolchains import iree

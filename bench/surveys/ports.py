@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
 from runners.probe.layout import make_layout, make_task

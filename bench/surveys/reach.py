@@ -28,8 +28,8 @@ from bot.cli.context import open_local_catalogue, open_local_workbench, read_iss
 from bot.extract import extract
 from bot.extract.types import Intent, NoRepro, Repro
 from bot.plan import PlanWithNotes, RunOptions, make_plan
-from runners.core.catalogue import Catalogue
 from runners.core.failure.rejection import is_rejected
+from runners.core.packages.catalogue import Catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Observation, Outcome, Testcase, Variant
 from runners.investigation.state import make_cell

@@ -33,8 +33,8 @@ from bot.forge.source import parse_issue
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, sweep_tracker
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase, digest_of
 from runners.workbench.run_ledger import Recording, open_run_ledger
 

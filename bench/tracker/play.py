@@ -42,8 +42,8 @@ from bot.tracker.rows import IssueRow
 from bot.tracker.sources import FolderSource, Selection
 from bot.tracker.state import open_tracker_state
 from bot.tracker.sweep import TrackerSweep, list_tasks, plan_tasks, sweep_tracker
-from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import NotRun
 from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
 from runners.workbench.run_ledger import open_run_ledger

@@ -326,7 +326,7 @@ def run_extract(
     from bot.extract import extract
     from bot.report.document import format_json, make_extract_document
     from bot.report.files import write_file
-    from runners.core.requirements import parse_allowance
+    from runners.core.packages.requirements import parse_allowance
 
     check_outputs(json)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)

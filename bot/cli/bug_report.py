@@ -13,10 +13,10 @@ from bot.plan import RunOptions, make_plan
 from bot.report.issue_text import BugReport, describe_runs
 from runners.cell import run_plan
 from runners.core.bench import Bench
-from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue
+from runners.core.packages.requirements import parse_allowance
 from runners.core.protocol import Investigation, Observation, Outcome, Variant
-from runners.core.requirements import parse_allowance
 from runners.toolchains import find_toolchain, list_compilers
 
 MAX_FILE = 128 * 1024

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.preflight import check_cache
-from runners.core.catalogue import Catalogue
 from runners.core.errors import ReprobotError, UserError
+from runners.core.packages.catalogue import Catalogue
+from runners.core.packages.requirements import parse_allowance
 from runners.core.progress import Held, Sink
-from runners.core.requirements import parse_allowance
 from runners.environments.config import read_config
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue

@@ -21,10 +21,10 @@ from bot.verdict.verdict import Report
 from runners.cell import run_plan
 from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench, DeepBench
 from runners.core.bisection.commits import Prior
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Catalogue
+from runners.core.packages.requirements import parse_allowance
 from runners.core.protocol import CommitRange, Observation, Smaller, Suspect
-from runners.core.requirements import parse_allowance
 
 
 def reproduce_issue(

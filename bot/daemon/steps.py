@@ -27,9 +27,9 @@ from bot.requests.plan_file import Case, decode_case, judge_results
 from bot.requests.request import IgnoredEvent, Request, read_request
 from bot.requests.result_files import read_results
 from bot.settings import Settings, load_settings
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import JobPlan
 
 MAX_ATTEMPTS = 10

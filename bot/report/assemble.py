@@ -21,9 +21,9 @@ from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
 from bot.verdict.same_failure import match_same_failures
 from bot.verdict.verdict import Report, Verdict
-from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
+from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
+from runners.core.packages.versions import order_version
 from runners.core.protocol import Answer, Observation, Variant
-from runners.core.versions import order_version
 
 MARKS = {
     Behaviour.FAILS: "❌",

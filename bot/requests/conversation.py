@@ -38,8 +38,8 @@ from bot.requests.permissions import Requester, count_use
 from bot.requests.plan_file import SealedPlan
 from bot.requests.request import Request, Trigger
 from bot.settings import Settings
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Catalogue
 
 STALE = timedelta(hours=6)
 """A run that has not ended after this time never will: GitHub stops a hosted job after six hours."""

@@ -26,8 +26,8 @@ from bot.settings import Settings
 from bot.suspects.commits_file import CommitsFile
 from bot.suspects.ranges import CommitHistory
 from bot.verdict.verdict import Report
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell, JobPlan, Plan, digest_of
 
 ORDINARY = "any"

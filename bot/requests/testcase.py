@@ -14,8 +14,8 @@ from bot.report.assemble import ReportInput
 from bot.requests.commands import SlashCommand, Verb
 from bot.requests.markdown_lines import CodeBlock
 from bot.settings import Settings
+from runners.core.packages.requirements import parse_allowance
 from runners.core.protocol import Budget, Claim, ClaimKind
-from runners.core.requirements import parse_allowance
 
 
 def choose_options(settings: Settings, command: SlashCommand, *, anyway: bool = False) -> RunOptions:

@@ -16,8 +16,8 @@ from bot.suspects.observed import Part, locate_parts, read_messages, read_parts
 from bot.suspects.rank import ReportQuery, select_suspects
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import LikelyFix, VerdictKind
-from runners.core.catalogue import Catalogue
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import Answer, Bisection, Commit, CommitRange
 
 

@@ -28,10 +28,10 @@ from bot.tracker.duplicates import ALIKE, ANSWERS, MOST_SUGGESTIONS, list_candid
 from bot.tracker.rows import IssueRow, PairCheck, TrackedIssue
 from bot.tracker.state import TrackerState
 from bot.tracker.summary import BAD, GOOD, find_failure, summarize_cells
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, ReprobotError
 from runners.core.failure.compare import compare_signatures
 from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import Investigation, JobCell, JobPlan, Plan, Signature, digest_of
 from runners.toolchains import find_toolchain
 

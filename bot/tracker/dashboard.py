@@ -32,7 +32,7 @@ from bot.tracker.rows import FAILED, Change, IssueRow
 from bot.tracker.state import TrackerState
 from bot.tracker.truth import TRUTH_NOTE, TruthEntry, count_states, list_truth, measure_reliability
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 
 FAILED_TITLE = "Not answered"
 _CODES = {"good": "g", "bad": "b", "mixed": "m", "other-failure": "o", "timeout": "t", "out-of-memory": "e"} | {

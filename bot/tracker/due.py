@@ -15,7 +15,7 @@ from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.rows import FAILED, Fingerprint, IssueRow
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 
 NEW, FAILED_BEFORE, TEXT, SETTINGS, PRODUCT, RELEASE = (
     *("new issue", "failed before", "text changed", "settings changed", "new version of Reprobot", "new release"),

@@ -36,9 +36,9 @@ from bot.tracker.sources import IssueSource, Selection
 from bot.tracker.state import TrackerState
 from bot.tracker.summary import make_row
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import Cost, JobPlan
 
 REPORTS = "issues"

@@ -11,8 +11,8 @@ from typing import Literal
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
 from runners.core.bisection import releases as search
-from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import Bisection, CommitRange, Variant
 
 

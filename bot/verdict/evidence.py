@@ -12,6 +12,7 @@ import msgspec
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
 from runners.core.failure.oracle import OUTPUT
+from runners.core.packages.versions import parse_version
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -23,7 +24,6 @@ from runners.core.protocol import (
     Plan,
     Variant,
 )
-from runners.core.versions import parse_version
 from runners.toolchains.earlier import find_last_day
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import parse_nightly_date
+from runners.core.packages.catalogue import parse_nightly_date
 from runners.core.protocol import Answer, Bisection, Variant
 
 

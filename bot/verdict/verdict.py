@@ -9,7 +9,7 @@ from enum import StrEnum
 from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.verdict.grounds import Ground, weigh_grounds
-from runners.core.catalogue import Release
+from runners.core.packages.catalogue import Release
 from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Plan, Smaller, Suspect
 
 

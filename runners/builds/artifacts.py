@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from runners.builds.source import Build, Point, Unbuildable
-from runners.core.catalogue import Release
 from runners.core.errors import InfraError
+from runners.core.packages.catalogue import Release
 from runners.environments.wheel_sources import PYTHONS, Wheel, fetch_page, list_links, parse_wheel
 
 

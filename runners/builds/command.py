@@ -24,7 +24,7 @@ import msgspec
 from runners.builds.artifacts import make_build_name, make_release
 from runners.builds.history import MainHistory
 from runners.builds.source import Build, Point, Unbuildable
-from runners.core.catalogue import Release
+from runners.core.packages.catalogue import Release
 from runners.core.protocol import Exited, Limits
 from runners.environments.atomic_dirs import AtomicDirs
 from runners.environments.config import BuildCommand, BuildsConfig

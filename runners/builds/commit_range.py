@@ -17,8 +17,8 @@ from runners.builds.history import BranchPoint, MainHistory
 from runners.builds.published import FindTag, locate_release
 from runners.builds.source import Build, BuildSource, Point, Unbuildable
 from runners.core.bisection.commits import Prior
-from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import BuildRange, RangeBuild
 
 

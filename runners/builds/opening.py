@@ -16,8 +16,8 @@ from runners.builds.history import MainHistory, open_history
 from runners.builds.published import FindTag, order_by_version, place_releases
 from runners.builds.source import BuildSource
 from runners.core.bisection.commits import Prior
-from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue, Release
 from runners.environments.config import BuildCommand, BuildsConfig, Config
 from runners.environments.interpreters import choose_interpreter
 from runners.environments.store import Store

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from runners.builds.history import BranchPoint, MainHistory
 from runners.builds.source import Build, Point, Unbuildable
-from runners.core.catalogue import Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Release
 
 _LOCAL = re.compile(r"(?<![0-9a-z])g?([0-9a-f]{7,40})(?![0-9a-z])")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
-from runners.core.catalogue import Release
 from runners.core.errors import ReprobotError
+from runners.core.packages.catalogue import Release
 
 __all__ = ["Build", "BuildSource", "Point", "Unbuildable"]
 

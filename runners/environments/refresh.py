@@ -12,8 +12,8 @@ from typing import Protocol
 
 from packaging.version import Version
 
-from runners.core.catalogue import Listing, Release, encode_listing, load_catalogue
 from runners.core.errors import InfraError
+from runners.core.packages.catalogue import Listing, Release, encode_listing, load_catalogue
 from runners.core.progress import Sink
 from runners.environments.config import read_config
 from runners.environments.interpreters import Interpreter, choose_interpreter

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
-from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Release
 from runners.environments.files import write_text
 from runners.environments.interpreters import Interpreter
 from runners.environments.stand_ins.gpu import list_excluded

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from runners.core.catalogue import Release
 from runners.core.errors import InfraError
 from runners.core.hostile.folders import remove_folder
-from runners.core.requirements import check_requirements, pin_layers
+from runners.core.packages.catalogue import Release
+from runners.core.packages.requirements import check_requirements, pin_layers
 from runners.environments import bundles
 from runners.environments.atomic_dirs import AtomicDirs
 from runners.environments.config import Config, read_config

@@ -19,8 +19,8 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from runners.core.catalogue import Catalogue, Listing, Release, load_catalogue, parse_nightly_date
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Catalogue, Listing, Release, load_catalogue, parse_nightly_date
 from runners.environments.config import Config, WheelSource, read_config
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
 

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Sequence
 
 from runners.builds.source import Unbuildable
-from runners.core.catalogue import Release
 from runners.core.errors import InfraError, ReprobotError
 from runners.core.failure.oracle import get_last_output
+from runners.core.packages.catalogue import Release
+from runners.core.packages.requirements import pin_layers
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
-from runners.core.requirements import pin_layers
 from runners.environments.resolve import Forbidden, Unresolvable
 from runners.environments.store import Environment
 from runners.probe.canary import explain_failed_canary, identify_copy, make_canary_key

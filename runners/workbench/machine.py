@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from runners.builds.commit_range import BuildRegistry
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import VULKAN

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.environments.config import read_config
 from runners.environments.store import Store, default_root, open_store

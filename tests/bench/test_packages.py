@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 
 from bench.packages.programs import MODELS, MODULES, make_export_testcase, make_onnx_testcase, read_ends
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
+from runners.core.packages.requirements import load_layers
 from runners.core.progress import Silent
 from runners.core.protocol import Exited, Limits, Testcase
-from runners.core.requirements import load_layers
 from runners.core.runs import RunRequest
 from runners.environments.store import default_root
 from runners.workbench import Workbench, open_workbench

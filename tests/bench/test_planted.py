@@ -20,7 +20,7 @@ from bench.proving.planted.running import Run
 from bench.proving.telling import plain, render
 from bot.extract import Repro, extract
 from bot.forge.source import parse_issue
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import FindingKind, Outcome
 
 PLANTED = load_planted()

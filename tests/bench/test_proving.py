@@ -28,7 +28,7 @@ from bench.proving.trials import (
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.forge.source import parse_issue
-from runners.core.catalogue import Catalogue, load_catalogue
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import Exited, NotRun, StepResult, Testcase, TestcaseKind
 from runners.core.runs import RunRequest, RunResult
 

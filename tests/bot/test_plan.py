@@ -10,10 +10,10 @@ import pytest
 
 from bot.extract.types import Repro
 from bot.plan import HANG_WALL_S, RunOptions, has_own_check, make_plan
-from runners.core.catalogue import Catalogue, Listing, Release
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import Catalogue, Listing, Release
+from runners.core.packages.requirements import load_layers
 from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
-from runners.core.requirements import load_layers
 
 
 def release(version: str) -> Release:

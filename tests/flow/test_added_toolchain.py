@@ -14,7 +14,7 @@ import pytest
 from bot.cli import verbs
 from bot.forge.source import parse_issue
 from bot.plan import RunOptions
-from runners.core.catalogue import Catalogue, decode_listing
+from runners.core.packages.catalogue import Catalogue, decode_listing
 from runners.core.progress import Silent
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
 from runners.workbench import open_workbench

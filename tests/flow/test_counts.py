@@ -12,7 +12,7 @@ from bot.extract.types import NoRepro, Repro
 from bot.issue import Issue
 from bot.plan import RunOptions
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import ClaimKind
 from runners.workbench import open_workbench

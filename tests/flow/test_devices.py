@@ -14,7 +14,7 @@ import pytest
 from bot.extract import Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
 from runners.core.toolchain.facts import NVIDIA

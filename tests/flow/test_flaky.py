@@ -9,7 +9,7 @@ from bot.plan import RunOptions
 from bot.report.comment import render_comment
 from bot.report.sections.run_again import list_shell_lines
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Answer, FindingKind, Varied
 from runners.workbench import open_workbench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest.iree import fresh, search, written as iree_written

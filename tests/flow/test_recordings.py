@@ -12,8 +12,8 @@ from bench.proving.recordings import load_story
 from bench.proving.trials import CORPUS
 from bot.extract import extract
 from bot.extract.types import Repro
-from runners.core.catalogue import load_catalogue
 from runners.core.failure.parse import parse_signature
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Exited, Testcase
 from runners.core.runs import RunRequest, RunResult

@@ -10,7 +10,7 @@ from bot.cli import verbs
 from bot.issue import Issue
 from bot.plan import RunOptions
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.workbench import open_workbench
 

@@ -11,7 +11,7 @@ from bot.issue import Issue
 from bot.plan import RunOptions
 from bot.report.sections.run_again import list_shell_lines
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Outcome
 from runners.workbench import open_workbench

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
+from runners.core.packages.versions import order_version
 from runners.core.protocol import Observation, Plan, Variant
 
 _VERSION = r"\d+(?:\.\d+)+(?:\.?(?:post|dev|rc)\d+)*"
@@ -44,7 +45,7 @@ def _share_behaviour(
 
 def _is_between(first: str, version: str, last: str) -> bool:
     try:
-        return Version(first) <= Version(version) <= Version(last)
+        return order_version(first) <= order_version(version) <= order_version(last)
     except InvalidVersion:
         return False
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 
 from bench.proving.planted.builds import BROKEN, Broken
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.environments.store import Store, open_store
 
 CODE = Path(__file__).parent / "wheel_code"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from runners.core.catalogue import Catalogue
+from runners.core.packages.catalogue import Catalogue
 from runners.environments.wheel_sources import merge_releases
 
 

@@ -13,7 +13,7 @@ from bot.extract.python.parse import is_docstring, parse_python
 from bot.extract.python.requirements import DISTRIBUTIONS, Imports, read_imports
 from bot.extract.types import ASSUME_VALUE, Missing, Repair
 from bot.extract.vocabulary import join_words, vocabulary_of
-from runners.core.requirements import check_requirements
+from runners.core.packages.requirements import check_requirements
 from runners.core.toolchain.reports import ReportAge
 
 

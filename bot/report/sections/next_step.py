@@ -13,8 +13,8 @@ from bot.report.sections.reasons import TO_DECIDE
 from bot.report.sections.run_again import find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL
+from runners.core.packages.versions import is_dated
 from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
-from runners.core.versions import is_dated
 from runners.toolchains import find_device, find_toolchain
 
 

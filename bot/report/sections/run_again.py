@@ -9,8 +9,8 @@ from bot.report.matrix import WORDS, sort_versions
 from bot.report.quote import cut_end, quote_block
 from bot.verdict.behaviour import find_behaviour
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.catalogue import Release
 from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
+from runners.core.packages.catalogue import Release
 from runners.core.protocol import Answer, Bisection, Observation, Variant
 from runners.toolchains import find_toolchain
 

@@ -9,8 +9,8 @@ from packaging.version import InvalidVersion, Version
 from bot.verdict.behaviour import COMPILES, NO_DEVICE
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
+from runners.core.packages.versions import order_version
 from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Variant
-from runners.core.versions import order_version
 from runners.toolchains import find_device, find_toolchain
 from runners.toolchains.earlier import find_earlier_build, find_last_day
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from runners.core.packages.versions import order_version
 from runners.core.protocol import TestcaseKind
-from runners.core.versions import order_version
 
 QUIET = {
     "PYTHONDONTWRITEBYTECODE": "1",

@@ -7,10 +7,10 @@ import re
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from runners.core.packages.versions import is_dated
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, BROWSER, NVIDIA, QUIET, VULKAN, Bundle, Canary, Device
 from runners.core.toolchain.guest import GuestFacts
-from runners.core.versions import is_dated
 from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.iree.drift import DRIFT as DRIFT
 from runners.toolchains.iree.failures import FAILURES as FAILURES

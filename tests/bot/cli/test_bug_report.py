@@ -15,8 +15,8 @@ from bot.cli.bug_report import ReportOptions, compose_bug_report, find_compiler,
 from bot.report.issue_text import BugReport
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Investigation, Outcome, Plan, Signature, Smaller
 from runners.core.runs import Tell
 from tests.support.observed import observe

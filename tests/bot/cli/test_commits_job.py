@@ -18,9 +18,9 @@ from bot.forge.source import parse_issue
 from bot.requests.plan_file import SealedPlan, decode_case, plan_issue
 from bot.settings import load_settings
 from bot.suspects.commits_file import FILE, Unranked
-from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.errors import UserError
 from runners.core.job_files import read_plan, write_result
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import CellResult, Exited, Investigation, Outcome, Signalled
 from tests.support.observed import observe
 from tests.support.repository import Repository, make_repository, serve_repository

@@ -14,8 +14,8 @@ from bot.cli.verbs import find_suspects
 from bot.forge.source import read_source
 from bot.report.files import Outputs, save_report
 from bot.suspects.ranges import CommitHistory
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.sandbox import select
 from tests.bot.report import reports
 

@@ -16,8 +16,8 @@ from bot.report.comment import render_comment
 from bot.verdict.verdict import VerdictKind
 from runners.core.bench import Bench
 from runners.core.bisection.commits import Prior
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, NotReducible, UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Investigation, Outcome, Plan, Smaller
 from runners.core.runs import Tell
 from tests.support.observed import observe

@@ -18,8 +18,8 @@ from bot.daemon import watch
 from bot.daemon.ledger import Ledger, open_ledger
 from bot.daemon.steps import Services
 from bot.forge.github import open_forge
-from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.job_files import write_result
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import CellResult, Investigation, JobPlan, Outcome, Signalled
 from tests.bot.forge.fake import REPOSITORY
 from tests.support.observed import observe

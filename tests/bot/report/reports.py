@@ -7,7 +7,7 @@ from datetime import date
 from bot.extract.types import Extraction, Missing, NoRepro, Repair, Repro, Span
 from bot.issue import Issue
 from bot.verdict.verdict import Report, Verdict, VerdictKind
-from runners.core.catalogue import Release
+from runners.core.packages.catalogue import Release
 from runners.core.protocol import (
     Bisection,
     Claim,

@@ -16,7 +16,7 @@ from bot.requests.conversation import RequestContext
 from bot.requests.handle import handle_request
 from bot.requests.request import Request, read_request
 from bot.settings import load_settings
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from tests.bot.daemon.process import CRASH
 from tests.bot.forge.fake import FakeGithub
 

@@ -11,7 +11,7 @@ from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.handle import handle_request
 from bot.requests.request import IgnoredEvent, Request, read_request
 from bot.settings import load_settings
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from tests.bot.forge.npm import Package, Unavailable, cached
 from tests.bot.requests.fake_forge import ME, NOW, MemoryForge, issue_of
 

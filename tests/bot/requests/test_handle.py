@@ -34,9 +34,9 @@ from bot.requests.request import IgnoredEvent, read_request
 from bot.requests.result_files import JobResults, RefusedResult
 from bot.settings import load_settings
 from bot.verdict.verdict import Report, VerdictKind, make_verdict
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError
 from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Investigation, Outcome, Signalled, Smaller
 from tests.bot.requests.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
 from tests.bot.requests.payloads import comment_event, dispatch_event, issue_event

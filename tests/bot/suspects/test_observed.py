@@ -12,7 +12,7 @@ from bot.suspects.ranges import rank_ranges
 from bot.suspects.rank import ReportQuery, rank_commits
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Bisection, Commit, CommitRange, Finding, FindingKind, Outcome, Signature
 from tests.bot.suspects.test_rank import NOISE, FakeHistory, commit
 from tests.support.observed import PLAN, observe

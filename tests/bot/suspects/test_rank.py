@@ -27,8 +27,8 @@ from bot.suspects.rank import (
 )
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import (
     Bisection,
     Claim,

@@ -16,8 +16,8 @@ from bot.tracker.duplicates import list_candidates, mark_alike
 from bot.tracker.rows import IssueRow
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, sweep_tracker
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.runs import RunRequest, RunResult
 from tests.bot.tracker.rows import make_row
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.tracker.dashboard import render_csv, render_dashboard, render_markdown, write_dashboard
 from bot.tracker.rows import Change, IssueRow
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from tests.bot.tracker.rows import SUMMARY, make_row
 from tests.bot.tracker.world import World, write_issue
 

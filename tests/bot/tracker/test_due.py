@@ -7,7 +7,7 @@ import pytest
 
 from bot.tracker.due import digest_builds, digest_product, explain_due
 from bot.tracker.rows import FAILED, Fingerprint
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from tests.bot.tracker.rows import make_row
 from tests.bot.tracker.world import OLD, limit_catalogue
 

@@ -20,7 +20,7 @@ from bot.tracker.cost import SweepSummary
 from bot.tracker.sources import FolderSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
 from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, sweep_tracker
-from runners.core.catalogue import Catalogue, load_catalogue
+from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import Exited, Signalled, StepResult
 from runners.core.runs import RunRequest, RunResult
 from runners.workbench.run_ledger import open_run_ledger

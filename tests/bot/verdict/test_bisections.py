@@ -10,7 +10,7 @@ from bot.report.sections.ranges import render_change
 from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
-from runners.core.catalogue import Catalogue, Listing, Release
+from runners.core.packages.catalogue import Catalogue, Listing, Release
 from runners.core.protocol import Outcome
 from tests.support.observed import ORDER, PLAN, observe
 

@@ -24,8 +24,8 @@ from runners.builds.commit_range import BuildRegistry, RangeFinder
 from runners.builds.history import open_history
 from runners.builds.published import locate_release, order_by_version, place_releases
 from runners.builds.source import Build, Point, Unbuildable
-from runners.core.catalogue import Release, load_catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import Release, load_catalogue
 from runners.environments import interpreters
 from runners.environments.config import BuildCommand, BuildsConfig
 from runners.environments.store import open_store

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.core.errors import UserError
-from runners.core.requirements import check_requirements, load_layers, pin_layers
+from runners.core.packages.requirements import check_requirements, load_layers, pin_layers
 from runners.environments.config import Config, PackageSource, read_config
 from runners.environments.resolve import Forbidden
 from runners.environments.store import Store, open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from runners.core.catalogue import Listing, Release
+from runners.core.packages.catalogue import Listing, Release
 from runners.environments import interpreters, refresh
 from runners.environments.uv import NoSolution, Pin
 from runners.environments.wheel_sources import PYTHONS

@@ -26,9 +26,9 @@ from pathlib import Path
 import pytest
 import uv as uv_package
 
-from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
-from runners.core.requirements import check_requirements, load_allowed_requirements, parse_allowance
+from runners.core.packages.catalogue import Release
+from runners.core.packages.requirements import check_requirements, load_allowed_requirements, parse_allowance
 from runners.environments import interpreters, uv as uv_module
 from runners.environments.resolve import Unresolvable, render_lock
 from runners.environments.store import Environment, Store

@@ -13,8 +13,8 @@ import pytest
 
 from bot.extract.types import Repro
 from bot.plan import RunOptions, make_plan
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.environments.config import Config, WheelSource, read_config
 from runners.environments.store import Store

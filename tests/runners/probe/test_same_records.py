@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Limits, Record, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import make_layout, make_task

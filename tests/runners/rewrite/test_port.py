@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
 from runners.probe.layout import make_layout, make_task

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.toolchains.earlier import find_earlier_build, find_last_day, list_earlier_builds
 
 

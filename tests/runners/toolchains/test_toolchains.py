@@ -10,8 +10,8 @@ import pytest
 from packaging.version import Version
 
 from bench.surveys import flags as survey_flags
-from runners.core.catalogue import load_catalogue
 from runners.core.errors import UserError
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, Store, open_store
 from runners.probe.layout import make_layout, make_task

@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Exited, Limits, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.runs import RunRequest, RunResult

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import NotRun, Testcase, TestcaseKind
 from runners.environments.store import Environment, Store

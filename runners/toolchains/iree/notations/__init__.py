@@ -11,8 +11,8 @@ import re
 
 from packaging.version import Version
 
+from runners.core.packages.versions import order_version
 from runners.core.toolchain.rewriting import NotationChange
-from runners.core.versions import order_version
 from runners.toolchains.iree.notations import iree, stablehlo, tosa, upstream
 from runners.toolchains.iree.notations.rule import Notation
 

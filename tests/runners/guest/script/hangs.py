@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from runners.core.catalogue import load_catalogue
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Hang, Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import make_layout, make_task

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.catalogue import (
+from runners.core.errors import UserError
+from runners.core.packages.catalogue import (
     Catalogue,
     Listing,
     Release,
@@ -17,7 +18,6 @@ from runners.core.catalogue import (
     load_catalogue,
     load_committed,
 )
-from runners.core.errors import UserError
 from runners.environments.refresh import save_listing
 from runners.toolchains import TOOLCHAINS
 

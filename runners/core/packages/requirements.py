@@ -32,14 +32,14 @@ class Refusal(NamedTuple):
 
 def load_allowed_requirements() -> frozenset[str]:
     """Return the names of the list, in canonical spelling."""
-    text = (resources.files("runners.core") / "allowed_requirements.json").read_text(encoding="utf-8")
+    text = (resources.files("runners.core.packages") / "allowed_requirements.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
 
 
 @functools.cache
 def load_layers() -> Mapping[str, tuple[Layer, ...]]:
     """Return the layers of each package, oldest first, by name of the package."""
-    text = (resources.files("runners.core") / "layers.json").read_text(encoding="utf-8")
+    text = (resources.files("runners.core.packages") / "layers.json").read_text(encoding="utf-8")
     return {
         name: tuple(Layer(one["version"], date.fromisoformat(one["published"])) for one in layers)
         for name, layers in json.loads(text)["layers"].items()

@@ -20,8 +20,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from runners.core.errors import UserError
+from runners.core.packages.versions import is_dated, order_version, parse_version
 from runners.core.protocol import CommitRange
-from runners.core.versions import is_dated, order_version, parse_version
 
 AS_OF_MARGIN = timedelta(days=2)
 """Time after a release in which the dependencies published with it arrive: within about a day."""
