@@ -1,8 +1,8 @@
 """Who is nondeterministic, and why: ``python -m bench.diagnosis.repeats [VERSION…]``.
 
 Every program of tests/runners/guest/programs is repeated under chosen conditions
-(``runners/diagnosis/nondeterminism.py``). Those of ``nondeterministic`` must be told by their cause; those of
-``valid`` must raise no alarm.
+(``runners/diagnosis/nondeterminism.py``), after two runs as in a search. Those of ``nondeterministic`` must get their
+cause; those of ``valid`` must raise no alarm.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from runners.core.findings import add_refutation, settles_cause
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
 from runners.diagnosis.forgotten_import import check_forgotten_import
-from runners.diagnosis.nondeterminism import ExpectUnder, RunUnder, check_nondeterminism
+from runners.diagnosis.nondeterminism import EarlierRun, ExpectUnder, RunUnder, check_nondeterminism
 
 Result = TypeVar("Result")
 
@@ -33,14 +33,15 @@ def diagnose_failure(
     expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     executor: Executor | None = None,
     native: bool = False,
+    earlier: Sequence[EarlierRun] = (),
 ) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
     ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
-    that follow. ``native`` is as in `check_nondeterminism`.
+    that follow. ``native`` and ``earlier`` are as in `check_nondeterminism`.
     """
-    rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native)
+    rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native, earlier=earlier)
     get_reruns = _begin(rerun, executor)
     found = _run_diagnosers(failure, diagnosers, means, executor)
     return Diagnosis(controls=found.controls, findings=tuple(map(add_refutation, (*found.findings, *get_reruns()))))

@@ -57,6 +57,8 @@ THREADED = tuple(
 HASH_SEEDS = (0, 1, 2)
 UNSEEDED = Setup(name="without seeds")
 """As it is, but forked: forks draw new random numbers and share the layout of their address space."""
+OTHERWISE = Setup(name="under other conditions", varied=Varied(hash_seed=2, fill=FILLS[1], threads=2))
+"""Differs from the first two runs of a build (`runners.core.conditions.choose_conditions`) in every condition."""
 
 
 def with_hash_seed(hash_seed: int) -> Setup:
@@ -71,6 +73,15 @@ class Rerun:
     setup: Setup
     ended: Ended
     result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRun:
+    """A run of the testcase on the same release that was made before the diagnosis."""
+
+    varied: Varied
+    ended: Ended
+    steps: Sequence[StepResult]
 
 
 Runner = Callable[[Setup], Rerun | None]
@@ -150,8 +161,12 @@ def check_nondeterminism(
     expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     *,
     native: bool = False,
+    earlier: Sequence[EarlierRun] = (),
 ) -> tuple[Finding, ...]:
-    """Rerun a failure that could differ from run to run. See `rerun_varied`."""
+    """Rerun a failure that could differ from run to run. See `rerun_varied`.
+
+    One run is enough if it agrees with ``earlier`` runs, and all of them differ in every condition (`is_steady`).
+    """
     failing, clean = failure.seen, failure.clean
     could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
     if not could_differ and clean is None:
@@ -163,11 +178,32 @@ def check_nondeterminism(
     def expect(setup: Setup) -> None:
         expect_under(failing.version, failure.testcase, setup)
 
+    if not failure.is_flaky and not native and is_steady(earlier, run):
+        return ()
     seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
     hash_seeds = tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[: len(HASH_SEEDS)]
     reruns = rerun_varied(run, expect=expect, unsteady=failure.is_flaky, hash_seeds=hash_seeds, native=native)
     found = describe_cause(reruns, failing.version)
     return () if found is None else (found,)
+
+
+def is_steady(earlier: Sequence[EarlierRun], run: Runner) -> bool:
+    """True if runs that differ in every condition give one result. Make one run, if the earlier ones agree.
+
+    A condition that decides the result would decide it in one of these runs too. Which condition decides is then a
+    question for `rerun_varied`. This takes one run instead of seven.
+    """
+    first = next((one for one in earlier if one.varied == USUAL), None)
+    others = [one for one in earlier if _differs_throughout(one.varied, USUAL)]
+    if first is None or not others or not all(_has_same_result(first, one) for one in others):
+        return False
+    usual = record_rerun(UNSEEDED, first.ended, first.steps)
+    last = run(OTHERWISE) if usual is not None else None
+    return usual is not None and last is not None and last.result == usual.result
+
+
+def _differs_throughout(one: Varied, other: Varied) -> bool:
+    return one.hash_seed != other.hash_seed and one.fill != other.fill and one.threads != other.threads
 
 
 def rerun_varied(
@@ -324,10 +360,34 @@ def record_rerun(setup: Setup, ended: Ended, steps: Sequence[StepResult]) -> Rer
     if isinstance(ended, NotRun | TimedOut | OutOfMemory) or any(step.truncated for step in steps):
         return None
     printed = "\n".join(f"{step.stdout}\n{_describe_failure(step)}" for step in steps)
-    lines = (line for line in printed.splitlines() if not _TIMED.search(line))
-    return Rerun(
-        setup=setup, ended=ended, result=f"{ended}\n" + "\n".join(_NO_RESULT.sub("#", line) for line in lines)
+    return Rerun(setup=setup, ended=ended, result=f"{ended}\n{_drop_accidents(printed)}")
+
+
+def _drop_accidents(text: str) -> str:
+    """Drop times, addresses and process numbers, which differ between any two runs."""
+    lines = (line for line in text.splitlines() if not _TIMED.search(line))
+    return "\n".join(_NO_RESULT.sub("#", line) for line in lines)
+
+
+def _has_same_result(one: EarlierRun, other: EarlierRun) -> bool:
+    """True if two runs end alike, with the same output and the same failure.
+
+    A plain process leaves no record of its failure: its standard error then contains the recorded message.
+    """
+    return (
+        one.ended == other.ended
+        and len(one.steps) == len(other.steps)
+        and not any(step.truncated for step in (*one.steps, *other.steps))
+        and all(
+            _drop_accidents(mine.stdout) == _drop_accidents(theirs.stdout)
+            and _drop_accidents(_get_message(mine)) in _drop_accidents(f"{_get_message(theirs)}\n{theirs.stderr}")
+            for mine, theirs in zip(one.steps, other.steps, strict=True)
+        )
     )
+
+
+def _get_message(step: StepResult) -> str:
+    return step.record.chain[-1].message if step.record is not None and step.record.chain else ""
 
 
 def _describe_failure(step: StepResult) -> str:

@@ -89,8 +89,8 @@ def _rerun_release(
     state: InvestigationState, configuration: Configuration, version: str, times: int, *, vary: bool
 ) -> None:
     """Run a release until it has been run so often."""
-    for _ in range(times - state.count_runs(configuration, version)):
-        state.run(configuration, [version], vary=vary)
+    missing = times - state.count_runs(configuration, version)
+    state.run_each([(configuration, version)] * missing, vary=vary)
 
 
 def run_controls(state: InvestigationState) -> None:

@@ -229,15 +229,21 @@ class InvestigationState:
                 self._expect_reruns([future.result() for future in pending if future.done()])
         self.seen.extend([future.result() for future in pending])
 
-    def run_each(self, configurations: Sequence[tuple[Configuration, str]]) -> None:
-        """Run several configurations, each on its own build, in this order. They may begin together."""
-        for configuration, version in configurations if len(configurations) > 1 and not self.is_exhausted else ():
-            number = 1 + self.count_runs(configuration, version)
-            under = choose_conditions(number, memory=self._depends_on_memory(self.seen))
+    def run_each(self, configurations: Sequence[tuple[Configuration, str]], *, vary: bool = True) -> None:
+        """Run several configurations, each on its own build, in this order. They may begin together.
+
+        The same configuration and build may stand there several times. ``vary`` is as in `run`.
+        """
+        memory = self._depends_on_memory(self.seen)
+        for place, (configuration, version) in enumerate(configurations if not self.is_exhausted else ()):
+            before = configurations[:place].count((configuration, version))
+            number = 1 + self.count_runs(configuration, version) + before
+            under = choose_conditions(number, memory=memory) if vary else USUAL
             cell = configure_cell(self.plan, configuration, version)
-            self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+            if len(configurations) > 1:
+                self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
         for configuration, version in configurations:
-            self.run(configuration, [version])
+            self.run(configuration, [version], vary=vary)
 
     def _expect_reruns(self, ended: Sequence[Observation]) -> None:
         """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""

@@ -19,7 +19,7 @@ from runners.core.runs import Execute, RunRequest, RunResult, Tell
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
-from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
+from runners.diagnosis.nondeterminism import AS_IT_IS, EarlierRun, Rerun, Setup, record_rerun
 from runners.diagnosis.reach import check_reach
 from runners.investigation.state import BuildSearch, Port, Tools, make_cell
 from runners.probe.observe import make_observation, make_request, observe_cell
@@ -46,18 +46,19 @@ def make_tools(
     toolchain = find_toolchain(plan.testcase.toolchain)
     execute_early = execute if ahead is None else ahead.execute_early
     diagnosed: list[Failure] = []
-    made: dict[bytes, RunResult] = {}
+    made: dict[bytes, tuple[RunRequest, RunResult]] = {}
     """Runs of the matrix and the search."""
 
     def run_cell(cell: Cell, attempt: int) -> Observation:
         request = make_request(cell, attempt, fresh=cell.variant is Variant.CONTROL)
-        result = made[make_key(request)] = execute(request)
+        result = execute(request)
+        made[make_key(request)] = request, result
         return make_observation(plan, cell, attempt, result)
 
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
         # The failing run of a flaky failure is no draw: it was chosen because it failed.
-        usable = {} if failure.is_flaky else dict(made)
+        usable = {} if failure.is_flaky else {key: result for key, (_, result) in made.items()}
 
         def is_current() -> bool:
             return diagnosed[-1] is failure
@@ -83,6 +84,11 @@ def make_tools(
             expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
             native=is_native(failure.testcase, toolchain.GUEST),
+            earlier=[
+                EarlierRun(varied=request.varied, ended=result.ended, steps=result.steps)
+                for request, result in list(made.values())
+                if _is_run_of(failure, request)
+            ],
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
@@ -112,6 +118,14 @@ def make_tools(
         progress=progress,
         stand_ins=tuple(stand_ins),
         between_releases=between_releases,
+    )
+
+
+def _is_run_of(failure: Failure, request: RunRequest) -> bool:
+    return (request.version, request.device, request.testcase) == (
+        failure.seen.version,
+        failure.seen.device,
+        failure.testcase,
     )
 
 

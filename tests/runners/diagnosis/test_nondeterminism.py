@@ -8,16 +8,20 @@ from itertools import count
 
 import pytest
 
-from runners.core.protocol import Ended, Exited, FindingKind, NotRun, Signalled, StepResult, TimedOut
+from runners.core.conditions import USUAL, choose_conditions
+from runners.core.protocol import Ended, Exited, FindingKind, NotRun, Signalled, StepResult, TimedOut, Varied
 from runners.diagnosis.nondeterminism import (
     AS_IT_IS,
     FILLED,
+    OTHERWISE,
     SEEDED,
     THREADED,
+    EarlierRun,
     Rerun,
     Setup,
     count_needed_runs,
     describe_cause,
+    is_steady,
     record_rerun,
     rerun_varied,
 )
@@ -144,6 +148,51 @@ def test_the_number_of_equal_runs_that_are_not_luck() -> None:
         8,
         None,
     ]
+
+
+def make_earlier(varied: Varied, text: str, code: int = 1, stderr: str = "") -> EarlierRun:
+    ended = Exited(code=code)
+    return EarlierRun(
+        varied=varied, ended=ended, steps=(StepResult(argv=("python",), ended=ended, stdout=text, stderr=stderr),)
+    )
+
+
+def test_three_runs_that_differ_in_every_condition_settle_that_a_result_is_steady() -> None:
+    """The third is made for the question. It differs from the first two in memory, threads and hash seed."""
+    under = [choose_conditions(attempt, memory=True) for attempt in (1, 2)]
+    assert all(
+        len({getattr(one, name) for one in (*under, OTHERWISE.varied)}) == 3
+        for name in ("fill", "threads", "hash_seed")
+    )
+    asked: list[Setup] = []
+
+    def run(setup: Setup) -> Rerun | None:
+        asked.append(setup)
+        return runner(lambda _setup: prints("sum 3.0", 1))(setup)
+
+    assert is_steady([make_earlier(one, "sum 3.0") for one in under], run)
+    assert asked == [OTHERWISE]
+
+
+@pytest.mark.parametrize(
+    ("second", "third"),
+    [("sum 4.0", "sum 3.0"), ("sum 3.0", "sum 4.0")],
+    ids=["the earlier runs differ", "the run for the question differs"],
+)
+def test_runs_that_differ_leave_the_question_open(second: str, third: str) -> None:
+    earlier = [
+        make_earlier(choose_conditions(1, memory=True), "sum 3.0"),
+        make_earlier(choose_conditions(2, memory=True), second),
+    ]
+    assert not is_steady(earlier, runner(lambda _setup: prints(third, 1)))
+
+
+@pytest.mark.parametrize("attempts", [(), (1,), (2,), (1, 1)])
+def test_too_few_conditions_leave_the_question_open(attempts: tuple[int, ...]) -> None:
+    """Runs that differ in the hash seed alone say nothing of memory and threads."""
+    alike = runner(lambda _setup: prints("sum 3.0", 1))
+    assert not is_steady([make_earlier(choose_conditions(one, memory=True), "sum 3.0") for one in attempts], alike)
+    assert not is_steady([make_earlier(USUAL, "sum 3.0"), make_earlier(Varied(hash_seed=1), "sum 3.0")], alike)
 
 
 def test_an_order_that_two_hash_seeds_share_is_found_by_a_third() -> None:

@@ -505,6 +505,25 @@ def test_every_expected_run_of_a_steady_history_is_asked_for(newest: Outcome) ->
             assert (FEW[-1], 2) in {(version, attempt) for version, attempt, _ in expected}
 
 
+def test_reruns_of_a_flaky_build_begin_together() -> None:
+    """Their number is known before the first of them. Each is made once, under the announced conditions."""
+    announced: list[tuple[str, int, Varied]] = []
+    asked: list[tuple[str, int, Varied]] = []
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        asked.append((cell.version, attempt, cell.varied))
+        return Outcome.MATCH if attempt % 2 else Outcome.PASS
+
+    run(
+        make_plan(bisect=False), truth,
+        expect=lambda cell, attempt: announced.append((cell.version, attempt, cell.varied)),
+    )  # fmt: skip
+    flaky = [attempt for version, attempt, _ in announced if version == ORDER[-1] and attempt > 2]
+    assert flaky == list(range(3, 11))
+    assert set(announced) <= set(asked)
+    assert len(asked) == len(set(asked))
+
+
 def test_nothing_is_expected_of_a_hang() -> None:
     """Each run of a hang costs the whole time limit."""
     expected: list[Cell] = []
