@@ -33,15 +33,15 @@ def diagnose_failure(
     expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     executor: Executor | None = None,
     native: bool = False,
-    earlier: Sequence[EarlierRun] = (),
+    list_earlier: Callable[[], Sequence[EarlierRun]] = tuple,
 ) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
     ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
-    that follow. ``native`` and ``earlier`` are as in `check_nondeterminism`.
+    that follow. ``native`` and ``list_earlier`` are as in `check_nondeterminism`.
     """
-    rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native, earlier=earlier)
+    rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native, list_earlier=list_earlier)
     get_reruns = _begin(rerun, executor)
     found = _run_diagnosers(failure, diagnosers, means, executor)
     return Diagnosis(controls=found.controls, findings=tuple(map(add_refutation, (*found.findings, *get_reruns()))))

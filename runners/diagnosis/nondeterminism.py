@@ -161,11 +161,12 @@ def check_nondeterminism(
     expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     *,
     native: bool = False,
-    earlier: Sequence[EarlierRun] = (),
+    list_earlier: Callable[[], Sequence[EarlierRun]] = tuple,
 ) -> tuple[Finding, ...]:
     """Rerun a failure that could differ from run to run. See `rerun_varied`.
 
-    One run is enough if it agrees with ``earlier`` runs, and all of them differ in every condition (`is_steady`).
+    One run is enough if it agrees with the earlier runs, and all of them differ in every condition (`is_steady`).
+    ``list_earlier`` may wait for runs that are under way.
     """
     failing, clean = failure.seen, failure.clean
     could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
@@ -178,7 +179,7 @@ def check_nondeterminism(
     def expect(setup: Setup) -> None:
         expect_under(failing.version, failure.testcase, setup)
 
-    if not failure.is_flaky and not native and is_steady(earlier, run):
+    if not failure.is_flaky and not native and is_steady(list_earlier(), run):
         return ()
     seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
     hash_seeds = tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[: len(HASH_SEEDS)]

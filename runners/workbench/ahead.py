@@ -95,6 +95,7 @@ class RunsAhead:
         self._made: dict[bytes, list[tuple[Future[RunResult], _Turn]]] = {}
         self._guard = threading.Lock()
         self._withdrawn = False
+        self._searched = threading.Event()
 
     def expect(self, request: RunRequest, *, wanted: Callable[[], bool] = lambda: True) -> None:
         """Make a run early that will be asked for. Each call stands for one run.
@@ -120,7 +121,12 @@ class RunsAhead:
 
     def finish_search(self) -> None:
         """Let early runs use all processors: no search waits for one any more."""
+        self._searched.set()
         self._slots.open_all()
+
+    def wait_for_search(self) -> None:
+        """Wait until the search has made its runs, or has been given up."""
+        self._searched.wait()
 
     def _answer(self, request: RunRequest, *, early: bool) -> RunResult:
         with self._guard:
@@ -141,6 +147,7 @@ class RunsAhead:
     def withdraw(self) -> None:
         """Make no further run early. Runs under way end by themselves."""
         self._withdrawn = True
+        self._searched.set()
         self._slots.open_all()
 
 

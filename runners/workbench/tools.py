@@ -72,6 +72,12 @@ def make_tools(
             if ahead is not None:
                 ahead.expect(request, wanted=is_current)
 
+        def list_earlier() -> list[EarlierRun]:
+            if ahead is not None:
+                ahead.wait_for_search()
+            runs = [run for run in made.values() if _is_run_of(failure, run[0])]
+            return [EarlierRun(varied=asked.varied, ended=end.ended, steps=end.steps) for asked, end in runs]
+
         def rerun(request: RunRequest) -> RunResult:
             """Return an equal run of the search, once, or make one."""
             return usable.pop(make_key(request), None) or execute_diagnosis(request)
@@ -84,11 +90,7 @@ def make_tools(
             expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
             native=is_native(failure.testcase, toolchain.GUEST),
-            earlier=[
-                EarlierRun(varied=request.varied, ended=result.ended, steps=result.steps)
-                for request, result in list(made.values())
-                if _is_run_of(failure, request)
-            ],
+            list_earlier=list_earlier,
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
