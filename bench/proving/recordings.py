@@ -18,7 +18,7 @@ import msgspec
 
 from runners.core.protocol import NotRun, StepResult, digest_of
 from runners.core.runs import Execute, Recording, RunRequest, RunResult, report_not_run
-from runners.workbench.run_ledger import digest_guest
+from runners.workbench.run_ledger import digest_guest, list_guest_digests
 
 FOLDER = Path(__file__).parent / "recordings"
 KEPT_CHARS = 12_000
@@ -45,14 +45,14 @@ class Recordings:
             ordinal=ordinal,
             version=request.version,
             testcase=digest_of(request.testcase),
-            guest=digest_guest(),
+            guest=digest_guest(request.testcase),
             date=datetime.now(UTC).date().isoformat(),
             result=msgspec.structs.replace(result, steps=tuple(map(_trim, result.steps))),
         )
 
     def list_stale(self) -> list[Recording]:
         """Recordings made with other guest programs than today's."""
-        return [one for one in self.runs.values() if one.guest != digest_guest()]
+        return [one for one in self.runs.values() if one.guest not in list_guest_digests()]
 
 
 def _trim(step: StepResult) -> StepResult:

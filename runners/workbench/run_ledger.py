@@ -23,8 +23,9 @@ import msgspec
 
 from runners.core.database import Database, open_database
 from runners.core.errors import InfraError, UserError
-from runners.core.protocol import digest_of
+from runners.core.protocol import Testcase, digest_of
 from runners.core.runs import Recording, RunRequest, RunResult
+from runners.core.toolchain.guest import is_launch_step
 
 GUEST = Path(__file__).parents[1] / "guest"
 MAX_LINE = 16 * 1024 * 1024
@@ -57,10 +58,33 @@ class Surroundings:
     guest: str
 
 
+ALWAYS = ("probe", "script")
+"""Folders of `runners/guest` whose programs take part in every run."""
+
+
+def digest_guest(testcase: Testcase) -> str:
+    """Return the first 16 digits of the sha256 of the guest programs that take part in a run of the testcase.
+
+    A step that launches a program of a compiler's folder brings that folder. So a new diagnoser for one compiler
+    leaves the recorded runs of testcases as posted, and those of the other compilers, as they are.
+    """
+    launched = {step[2].partition(".")[0] for step in testcase.steps if is_launch_step(step) and len(step) > 2}
+    return _digest_folders(frozenset(launched.union(ALWAYS)))
+
+
+def list_guest_digests() -> frozenset[str]:
+    """Return every value that `digest_guest` may give for today's guest programs."""
+    own = (path.name for path in GUEST.iterdir() if path.is_dir() and path.name not in ALWAYS)
+    return frozenset(
+        {_digest_folders(frozenset(ALWAYS)), *(_digest_folders(frozenset({*ALWAYS, name})) for name in own)}
+    )
+
+
 @functools.cache
-def digest_guest() -> str:
-    """Return the first 16 digits of the sha256 of all guest programs."""
-    texts = [f"{path.relative_to(GUEST)}\n{path.read_text()}" for path in sorted(GUEST.rglob("*.py"))]
+def _digest_folders(folders: frozenset[str]) -> str:
+    names = sorted(path.relative_to(GUEST) for path in GUEST.rglob("*.py"))
+    chosen = (name for name in names if len(name.parts) == 1 or name.parts[0] in folders)
+    texts = [f"{name}\n{(GUEST / name).read_text()}" for name in chosen]
     return sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 

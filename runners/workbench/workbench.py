@@ -108,7 +108,7 @@ class Workbench(Machine):
             engine=self.engine.name,
             image=get_image(self),
             driver=get_stand_in(self, request),
-            guest=digest_guest(),
+            guest=digest_guest(request.testcase),
         )
 
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:

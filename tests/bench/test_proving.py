@@ -197,5 +197,5 @@ def test_recordings_of_other_guest_programs_are_reported_as_stale(monkeypatch: p
     runs = Recordings()
     Replay(runs, lambda _: _result("once"))(request)
     assert runs.list_stale() == []
-    monkeypatch.setattr(recorded, "digest_guest", lambda: "0" * 16)
+    monkeypatch.setattr(recorded, "list_guest_digests", lambda: frozenset({"0" * 16}))
     assert [one.key for one in runs.list_stale()] == [request.key]

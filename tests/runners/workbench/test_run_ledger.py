@@ -20,9 +20,17 @@ from runners.core.database import open_database
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Exited, Limits, NotRun, StepResult, Testcase, TestcaseKind, TimedOut
 from runners.core.runs import RunRequest, RunResult
+from runners.core.toolchain.guest import make_launch_step
 from runners.workbench import run_ledger
 from runners.workbench.recorded_runs import RecordedRuns
-from runners.workbench.run_ledger import MIGRATIONS, RunLedger, Surroundings, open_run_ledger
+from runners.workbench.run_ledger import (
+    MIGRATIONS,
+    RunLedger,
+    Surroundings,
+    digest_guest,
+    list_guest_digests,
+    open_run_ledger,
+)
 
 ROOT = Path(__file__).parents[3]
 HERE = Surroundings(environment="sha256:e", engine="bubblewrap", image="", driver="", guest="g")
@@ -288,3 +296,34 @@ def test_a_ledger_that_cannot_be_locked_says_so(ledger: RunLedger, tmp_path: Pat
     (tmp_path / "runs.sqlite-runs").mkdir()
     with pytest.raises(InfraError, match="cannot be locked"):
         investigate(ledger, Machine())(ASKED)
+
+
+def test_only_the_guest_programs_of_a_run_decide_whether_its_record_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new diagnoser for one compiler makes no run of another compiler again, and none of a testcase as posted."""
+    diagnosed = msgspec.structs.replace(CASE, steps=(make_launch_step("tvm.diagnose", "bounds", "a.py"),))
+    traced = msgspec.structs.replace(CASE, steps=(make_launch_step("iree.trace"),))
+
+    def digest_all(changed: str = "") -> list[str]:
+        folder = tmp_path / (changed.replace("/", "-") or "usual")
+        for name in ("launch.py", "probe/step.py", "script/run.py", "tvm/diagnose.py", "iree/trace.py"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("changed" if name == changed else "usual")
+        monkeypatch.setattr(run_ledger, "GUEST", folder)
+        run_ledger._digest_folders.cache_clear()
+        found = [digest_guest(case) for case in (CASE, diagnosed, traced)]
+        assert set(found) == list_guest_digests()
+        return found
+
+    usual = digest_all()
+    try:
+        for name, expected in {
+            "tvm/diagnose.py": [True, False, True],
+            "iree/trace.py": [True, True, False],
+            "script/run.py": [False, False, False],
+            "launch.py": [False, False, False],
+        }.items():
+            assert [a == b for a, b in zip(usual, digest_all(name), strict=True)] == expected, name
+    finally:
+        run_ledger._digest_folders.cache_clear()
