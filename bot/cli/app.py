@@ -240,6 +240,7 @@ def run_suspects(
     find_toolchain(toolchain)
     check_outputs(json)
     catalogue = context.open_local_catalogue()
+    verbs.check_order(toolchain, start, end, catalogue)
     read = context.read_issue(issue, toolchain)
     commits, related = verbs.find_suspects(
         read,

@@ -34,8 +34,8 @@ def run_watch(
     repositories: list[str], state: Path, every: float, listen: str | None, jobs: int, machines: frozenset[str]
 ) -> None:
     """Answer issues and commands until stopped."""
-    forge = open_forge(os.environ)
     names = tuple(map(check_repository, repositories))
+    forge = open_forge(os.environ)
     stop, wake = threading.Event(), threading.Event()
     with lock_folder(state), stop_on_signals(stop, wake):
         receive = _make_receiver(state, names, wake)
@@ -121,8 +121,15 @@ def _make_receiver(state: Path, names: tuple[str, ...], wake: threading.Event) -
 
 def check_repository(text: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,100}/[\w.-]{1,100}", text, re.ASCII):
-        raise UserError(f"{text!r} is no repository: give OWNER/REPO")
+        raise UserError(f"{text!r} is no repository{_explain_name(text)}: give OWNER/REPO")
     return text
+
+
+def _explain_name(text: str) -> str:
+    """Return why a text that looks like another thing names no repository."""
+    if "://" in text:
+        return ", but an address"
+    return ", and no folder is there" if "/" in text or text.startswith((".", "~")) else ""
 
 
 def _parse_address(text: str) -> tuple[str, int]:

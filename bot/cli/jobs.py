@@ -22,6 +22,7 @@ from bot.cli.context import (
     read_issue,
     read_settings_file,
 )
+from bot.cli.preflight import check_results
 from bot.cli.shards import run_shard
 from bot.forge import actions
 from bot.forge.github import fetch_workflow_run, open_forge
@@ -116,6 +117,7 @@ def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
     """Job 2: run one cell of the plan in sandboxes. Refuses to hold a token."""
     _refuse_tokens("runs strangers' code")
     check_machine(os.environ)
+    check_results(results)
     if plan.is_dir():
         return run_shard(plan, sha256, cell, results)
     catalogue = open_local_catalogue()

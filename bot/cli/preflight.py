@@ -9,11 +9,13 @@ from runners.core.errors import InfraError, UserError
 
 
 def check_outputs(*paths: Path | None) -> None:
-    """Refuse an output file that cannot be written. No file is created.
+    """Refuse an output file that cannot be written. No file is left behind.
 
     Raises:
         UserError: with the reason and the next step.
     """
+    import tempfile  # the command line imports this module at each start
+
     for path in paths:
         if path is None:
             continue
@@ -24,6 +26,26 @@ def check_outputs(*paths: Path | None) -> None:
         is_device = path.exists() and not path.is_file()  # such as /dev/stdout, which is written in place
         if not os.access(path if is_device else path.absolute().parent, os.W_OK):
             raise UserError(f"{path} cannot be written (permission denied): name another file")
+        if is_device:
+            continue
+        try:  # permissions do not tell of file systems that take no files, or that are full
+            with tempfile.TemporaryFile(dir=path.absolute().parent):
+                pass
+        except OSError as error:
+            raise UserError(f"{path} cannot be written ({error.strerror}): name another file") from None
+
+
+def check_results(folder: Path) -> None:
+    """Make the folder of a job's results, or refuse it before the first run.
+
+    Raises:
+        UserError: with the reason and the next step.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written ({error.strerror}): name another folder") from None
+    check_outputs(folder / "result.json")
 
 
 def check_cache(root: Path) -> None:

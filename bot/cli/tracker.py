@@ -106,7 +106,8 @@ def run_sweep(
             reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
             sweep = replace(sweep, run_plan=reader, is_elsewhere=True)
         issues, tasks = list_tasks(sweep, selection)
-        terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
+        hint = " (each is a Markdown file, .md)" if folder is not None and not issues else ""
+        terminal.print_message(f"{sweep.source.name}: {len(issues)} issues{hint}")
         if only_estimate:
             rows = list(kept.list_rows().values())
             expected = estimate_cost(

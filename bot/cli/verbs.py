@@ -141,7 +141,7 @@ def find_suspects(
     between = history.between(older, newer)
     # The branch of a release has a few commits of its own, so a range in the wrong order need not be empty.
     if history.day(older) >= history.day(newer) and len(history.between(newer, older)) > len(between):
-        raise UserError(f"{start} is newer than {end}: write --from {end} --to {start}")
+        raise UserError(_explain_order(start, end))
     repository = catalogue.get_listing(toolchain).repository
     query = make_query(issue, extract(issue, toolchain=toolchain), repository)
     query = query if dated else replace(query, day=None)
@@ -150,6 +150,24 @@ def find_suspects(
     url = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
     commits = CommitRange(start=first, end=last, count=len(between), compare_url=url)
     return commits, select_suspects(query, between, "introduced" if is_late else "fixed")
+
+
+def check_order(toolchain: str, start: str, end: str, catalogue: Catalogue) -> None:
+    """Refuse the ends of a range that are swapped, as far as the catalogue knows them: a clone takes minutes.
+
+    Raises:
+        UserError: with the right order.
+    """
+    try:
+        older, newer = catalogue.find(toolchain, start), catalogue.find(toolchain, end)
+    except UserError:
+        return  # commits and branches: the history knows their order
+    if older.order > newer.order:
+        raise UserError(_explain_order(start, end))
+
+
+def _explain_order(start: str, end: str) -> str:
+    return f"{start} is newer than {end}: write --from {end} --to {start}"
 
 
 def _read_testcase(issue: Issue, toolchain: str | None, options: RunOptions) -> ReportInput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import assert_never
 
 from bot.report.matrix import describe_run, mark_run, sort_versions
@@ -53,21 +54,45 @@ def render_failure(report: Report) -> str:
     if report.verdict.kind in (VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE) or not ran:
         return ""
     if bad:
-        return _describe_observed(bad[-1])
+        return _describe_observed(bad[-1], report.extraction.claim)
     other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
     if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
         return ""
     reported = _describe_claim(report.extraction.claim)
     beside = f"; reported: {quote_code(reported, 84)}" if reported else ""
-    return f"{_describe_observed(other[-1])}{beside}"
+    return f"{_describe_observed(other[-1], report.extraction.claim)}{beside}"
 
 
-def _describe_observed(seen: Observation) -> str:
+def _describe_observed(seen: Observation, claim: Claim) -> str:
     if seen.signature is None:
         return ""
     if seen.signature.type == OUTPUT:
-        return f"On {quote_code(seen.version)}, it prints {quote_code(seen.signature.message, 84)}"
-    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 120), 84)}"
+        printed, expected = _pair_lines(seen.signature.message, claim)
+        wanted = f"; the report expects {quote_code(expected, 84)}" if expected else ""
+        return f"On {quote_code(seen.version)}, it prints {quote_code(printed, 84 if expected else 168)}{wanted}"
+    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 150)}"
+
+
+def _pair_lines(printed: str, claim: Claim) -> tuple[str, str]:
+    """Return a printed line that the report calls wrong, and the line that the report expects instead.
+
+    Both texts may have lines in common, and lines that tell nothing of the values. So the two lines are those with
+    the longest common beginning. Without an expected line, all printed lines are shown from the wrong one on, because
+    any of them may be the wrong one.
+    """
+    actual = [line for line in map(str.strip, claim.actual.splitlines()) if line]
+    if printed not in actual:
+        return printed, ""
+    shown = actual[actual.index(printed) :]
+    expected = [line for line in map(str.strip, claim.expected.splitlines()) if line and line not in actual]
+    if not expected:
+        return " ¦ ".join(shown), ""
+    return max(product(shown, expected), key=lambda pair: _count_common(*pair))
+
+
+def _count_common(one: str, other: str) -> int:
+    """Return the length of the common beginning of two lines."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _describe_claim(claim: Claim) -> str:

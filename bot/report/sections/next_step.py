@@ -12,7 +12,7 @@ from bot.report.sections.ranges import is_public_repository, link_commits, link_
 from bot.report.sections.reasons import TO_DECIDE
 from bot.report.sections.run_again import find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.findings import CONTROL
+from runners.core.findings import CONTROL, VOTE, Vote
 from runners.core.packages.versions import is_dated
 from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
@@ -236,6 +236,11 @@ def _advise_repair(report: Report) -> str:
         control = finding.evidence.get(CONTROL)
         if finding.kind is FindingKind.MISSING and isinstance(control, str) and control.strip():
             return f"add {quote_code(control)} to the testcase. {_THEN}"
+        if finding.kind is FindingKind.REFERENCE and finding.evidence.get(VOTE) == Vote.AGREES:
+            return (
+                "compare the expected values with the definitions of the operations. If a definition gives other"
+                " values, quote it in the issue and write `/repro run`."
+            )
     return f"repair the testcase. {_THEN}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from bot.extract.types import Extraction, Missing, NoRepro, is_binary_name
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import DETAILS, Detail, Section
@@ -18,7 +20,7 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     if isinstance(report.extraction, NoRepro) and all(one.kind == "code" for one in missing):
         missing = ()  # the reason says it, and the request asks for it
     shown = missing[: min(MAX_VISIBLE, detail.entries)]
-    needs = [f"- {_describe_missing(one)}" for one in shown]
+    needs = [f"- {line}" for line in _list_needs(shown)]
     needs += [f"- and {len(missing) - len(shown)} more"] if len(missing) > len(shown) else []
     why = report.extraction.reason if isinstance(report.extraction, NoRepro) else ""
     if not needs and not why:
@@ -41,7 +43,37 @@ def _describe_steps(extraction: Extraction) -> str:
     return f"**Next step:** {asks} Edit the issue, or reply with a code block; then `/repro run` starts a run."
 
 
-_IS_BINARY = "is a binary file, which no testcase can hold"
+def _list_needs(missing: Sequence[Missing]) -> Iterator[str]:
+    """Yield what to add for each missing part. The parts that are added in one way share a line."""
+    groups: dict[str, list[Missing]] = {}
+    for one in missing:
+        groups.setdefault(_find_shared_way(one) or repr(one), []).append(one)
+    for parts in groups.values():
+        way = _find_shared_way(parts[0])
+        if way and len(parts) > 1:
+            names = [quote_code(one.name) for one in parts]
+            noun, add = _TOGETHER[way]
+            yield f"the {noun} {', '.join(names[:-1])} and {names[-1]}: {add}"
+        else:
+            yield from map(_describe_missing, parts)
+
+
+def _find_shared_way(missing: Missing) -> str:
+    """Return the key of `_TOGETHER` for a part; empty for a part with a reason or a request of its own."""
+    if missing.kind == "name":
+        return "name"
+    is_link = missing.name.startswith(("https://", "http://"))
+    if missing.kind != "file" or (missing.why and not is_binary_name(missing.name)):
+        return ""
+    return "link" if is_link and not missing.why else "binary" if is_binary_name(missing.name) else "file"
+
+
+_TOGETHER = {
+    "name": ("definitions of", "add the lines that define them"),
+    "link": ("programs behind the links", "add the text of the one that fails in a code block"),
+    "binary": ("files", "binary files cannot be a part of a testcase, so let the testcase create them"),
+    "file": ("files", "attach them as a `.zip`, add their text in code blocks, or write them in the testcase"),
+}
 
 
 def _describe_missing(missing: Missing) -> str:
@@ -51,7 +83,7 @@ def _describe_missing(missing: Missing) -> str:
             if missing.name.startswith(("https://", "http://")) and not missing.why:
                 return f"the program behind the link {name}: add its text in a code block"
             if is_binary_name(missing.name):
-                return f"the file {name}: it {_IS_BINARY}; let the testcase create it"
+                return f"the file {name}: a binary file cannot be a part of a testcase, so let the testcase create it"
             if missing.why:
                 return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
             return (

@@ -77,10 +77,12 @@ def render_reproduction(report: Report, detail: Detail) -> Section:
     if not isinstance(repro, Repro):
         return Section("", "")
     files, repairs = len(repro.testcase.files), len(repro.repairs)
-    does = "Reproduce it by hand: commands and" if report.observations else "What was read:"
-    title = f"{does} {_format_count(files, 'file')}, " + (
-        _format_count(repairs, "repair") if repairs else "as posted"
-    )
+    if not report.observations and not files and not repro.testcase.steps:
+        return Section("", "")
+    held = _format_count(files, "file") if files else "the commands"
+    does = "Reproduce it by hand: commands and" if report.observations and files else ""
+    does = does or ("Reproduce it by hand:" if report.observations else "What was read:")
+    title = f"{does} {held}, " + (_format_count(repairs, "repair") if repairs else "as posted")
     derived = render_derived(report.observations, detail)
     variants = f"**Changed to run elsewhere**\n\n{derived}" if derived else ""
     commands = render_commands(report)

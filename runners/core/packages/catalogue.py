@@ -230,6 +230,10 @@ class Catalogue:
         first, dots, last = word.partition("..")
         if not dots:
             return (self.find(toolchain, word),)
+        if not first or not last:
+            raise UserError(
+                f"the range {word} lacks an end: write A..B, with two of {self._describe_span(toolchain)}"
+            )
         oldest, newest = self.find(toolchain, first), self.find(toolchain, last)
         low, high = oldest.order, newest.order
         if low > high:

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from bot.cli.preflight import check_cache, check_outputs
-from bot.cli.verbs import find_suspects
+from bot.cli.daemon import check_repository
+from bot.cli.preflight import check_cache, check_outputs, check_results
+from bot.cli.verbs import check_order, find_suspects
 from bot.forge.source import read_source
 from bot.report.files import Outputs, save_report
 from bot.suspects.ranges import CommitHistory
@@ -99,6 +100,39 @@ def test_outputs_are_checked_without_a_trace(tmp_path: Path) -> None:
         check_outputs(tmp_path)
     with pytest.raises(UserError, match=r"there is no folder .*; make it first"):
         check_outputs(tmp_path / "no" / "x.json")
+
+
+def test_a_file_system_that_takes_no_files_is_noticed_before_the_first_run() -> None:
+    """Permissions do not tell: to root, each file of /proc is writable."""
+    with pytest.raises(UserError, match=r"/proc/x\.json cannot be written .*name another file"):
+        check_outputs(Path("/proc/x.json"))
+    with pytest.raises(UserError, match=r"/proc/results cannot be written .*name another folder"):
+        check_results(Path("/proc/results"))
+
+
+def test_a_range_without_an_end_says_what_it_lacks() -> None:
+    with pytest.raises(UserError, match=r"the range 0\.26\.0\.\. lacks an end: write A\.\.B"):
+        load_catalogue().select("tvm", "0.26.0..")
+
+
+def test_swapped_releases_are_noticed_before_the_history_is_cloned() -> None:
+    with pytest.raises(UserError, match=r"write --from 0\.25\.0 --to 0\.27\.0"):
+        check_order("tvm", "0.27.0", "0.25.0", load_catalogue())
+    check_order("tvm", "0.25.0", "0.27.0", load_catalogue())
+    check_order("tvm", "main", "0.25.0", load_catalogue())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("https://gitlab.com/a/b", "is no repository, but an address: give OWNER/REPO"),
+        ("no/such/folder", "is no repository, and no folder is there: give OWNER/REPO"),
+        ("tvm", "'tvm' is no repository: give OWNER/REPO"),
+    ],
+)
+def test_a_text_that_names_no_repository_is_explained(text: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        check_repository(text)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -18,7 +18,7 @@ from bot.extract.types import Missing, NoRepro, Repair, Repro, Span
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
-from bot.report.sections.failures import describe_ending
+from bot.report.sections.failures import describe_ending, render_failure
 from bot.report.sections.findings import list_findings, list_sentences, render_evidence
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
 from bot.report.sections.next_step import render_next_step
@@ -32,7 +32,8 @@ from bot.report.sections.testcase import find_language
 from bot.report.sections.timeline import render_timeline
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report, Verdict, VerdictKind
-from runners.core.findings import DIFFERENCE
+from runners.core.failure.oracle import OUTPUT
+from runners.core.findings import BY_DEFINITION, DIFFERENCE, EXACT, VOTE, Vote
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -779,6 +780,52 @@ def test_two_periods_of_one_month_show_their_days() -> None:
     line = render_timeline(replace(report, releases=releases))
     assert "2025-03-02 ⚪ API differs → 2025-03-24 ❌❌ fails → " in line
     assert "2026-07 ✅✅ clean" in line
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "said"),
+    [
+        ("sum 168.0", "0.0", "it prints `sum 168.0`; the report expects `0.0`"),
+        # A line that both texts share, and a line that tells nothing of the value.
+        (
+            "div [2 1]\nmod [1 -1]",
+            "div [2 1]\nby hand:\nmod [1 2]",
+            "prints `mod [1 -1]`; the report expects `mod [1 2]`",
+        ),
+        # No expected line: any of the printed lines may be the wrong one.
+        ("ours [1 2]\nnumpy [1 3]", "", "it prints `ours [1 2] ¦ numpy [1 3]`"),
+        ("3", "3", "it prints `3`"),
+    ],
+)
+def test_a_wrong_value_stands_beside_the_expected_one(actual: str, expected: str, said: str) -> None:
+    report = reports.regression()
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=actual, expected=expected)
+    wrong = Signature(type=OUTPUT, message=actual.partition("\n")[0])
+    runs = tuple(
+        msgspec.structs.replace(one, signature=wrong) if one.answer is Answer.BAD else one
+        for one in report.observations
+    )
+    extraction = replace(report.extraction, claim=claim)
+    line = render_failure(replace(report, observations=runs, extraction=extraction))
+    assert line.endswith(said)
+
+
+def test_missing_parts_that_are_added_in_one_way_share_a_line() -> None:
+    names = tuple(Missing(kind="name", name=name) for name in ("model", "CONFIG", "x"))
+    files = tuple(Missing(kind="file", name=name) for name in ("a.npy", "b.bin"))
+    body = render_request(replace(reports.incomplete(), extraction=reports.repro(missing=(*names, *files)))).body
+    listed = [line for line in body.splitlines() if line.startswith("- ")]
+    assert len(listed) == 2
+    assert "`model`, `CONFIG` and `x`" in listed[0]
+    assert "`a.npy` and `b.bin`" in listed[1]
+
+
+def test_a_value_that_the_definitions_give_is_no_reason_to_repair_the_program() -> None:
+    finding = Finding(
+        kind=FindingKind.REFERENCE, summary="", evidence={VOTE: str(Vote.AGREES), "name": BY_DEFINITION, EXACT: True}
+    )
+    line = render_next_step(replace(reports.at_fault(), findings=(finding,)))
+    assert "compare the expected values with the definitions" in line
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "checkpoints/tiny.NPZ", "weights.irpa"])
