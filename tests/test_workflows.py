@@ -17,6 +17,7 @@ import yaml
 
 from bot.forge.workflow_run import COMMITS_JOB, UPLOAD_STEP
 from bot.settings import INPUTS, list_keys
+from runners.environments.config import NIGHTLY_PAGES
 from tests.bot.forge.npm import Unavailable
 from tests.support.actionlint import lint_workflows
 
@@ -238,7 +239,24 @@ def test_the_inputs_of_the_action_are_the_settings_own() -> None:
         assert inputs[name]["default"] == ""
         assert re.search(rf"^      {name}: {{ type: string, default: \"\"", called, re.MULTILINE)
         assert f"          {name}: ${{{{ inputs.{name} }}}}" in called
-    assert set(load(called)[True]["workflow_call"]["inputs"]) == set(INPUTS)
+    assert set(load(called)[True]["workflow_call"]["inputs"]) == {*INPUTS, "nightlies"}
+
+
+def test_the_pages_of_nightlies_reach_the_planning_and_the_probing_job_only() -> None:
+    """No setting names them: where one bot serves many repositories, its operator decides from where wheels come.
+
+    The planning job gets them to refuse a wrong one before a run is spent.
+    """
+    assert "nightlies" not in set(list_keys())
+    called = load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))
+    given = {
+        name: [step for step in job["steps"] if "nightlies" in step.get("with", {})]
+        for name, job in called["jobs"].items()
+    }
+    assert [name for name, steps in given.items() if steps] == ["plan", "probe"]
+    steps = load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
+    assert [step["name"] for step in steps if NIGHTLY_PAGES in step.get("env", {})] == ["Plan", "Probe"]
+    assert NIGHTLY_PAGES in (ROOT / "tools/bare-env.sh").read_text(encoding="utf-8")
 
 
 def test_every_suppression_of_the_linter_has_its_reason() -> None:

@@ -1,7 +1,7 @@
 """Read the configuration file of this machine's operator. No issue and no repository can write the file.
 
 Its path is ``$REPROBOT_CONFIG``, else ``reprobot/config.toml`` in the user's configuration directory. The file is
-optional.
+optional. The variable `NIGHTLY_PAGES` adds pages of wheels where a file would be a nuisance: in a workflow.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 from runners.core.errors import UserError
 
 MAX_CONFIG_BYTES = 1024**2
+NIGHTLY_PAGES = "REPROBOT_NIGHTLIES"
+"""Variable with pages of links to wheels: ``TOOLCHAIN=ADDRESS``, separated by blanks or commas."""
 
 
 class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -150,7 +152,7 @@ def read_config(path: Path | None = None) -> Config:
     try:
         text = file.read_bytes()[:MAX_CONFIG_BYTES].decode()
     except FileNotFoundError:
-        return Config()
+        text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file} cannot be read: {error}") from None
     try:
@@ -161,7 +163,29 @@ def read_config(path: Path | None = None) -> Config:
         _check_source(one, f"{file}, [[wheels]] number {number}")
     for number, package in enumerate(config.packages, 1):
         _check_source(package, f"{file}, [[packages]] number {number}")
-    return config
+    pages = read_nightlies(os.environ.get(NIGHTLY_PAGES, ""))
+    return msgspec.structs.replace(config, wheels=(*config.wheels, *pages)) if pages else config
+
+
+def read_nightlies(text: str) -> tuple[WheelSource, ...]:
+    """Return the pages of wheels that the variable `NIGHTLY_PAGES` names.
+
+    Raises:
+        UserError: a word is no ``TOOLCHAIN=ADDRESS``, or there is no such toolchain.
+    """
+    return tuple(map(_read_page, text.replace(",", " ").split()))
+
+
+def _read_page(word: str) -> WheelSource:
+    from runners.toolchains import find_toolchain  # most configurations need none
+
+    toolchain, _, address = word.partition("=")
+    if not address.startswith("https://"):
+        raise UserError(
+            f"nightlies: {word!r} is no page of wheels: write TOOLCHAIN=ADDRESS, as in"
+            " iree=https://nightlies.example/links.html"
+        )
+    return WheelSource(toolchain=find_toolchain(toolchain).NAME, page=address)
 
 
 def _check_source(source: WheelSource | PackageSource, where: str) -> None:

@@ -16,7 +16,7 @@ from bot.plan import RunOptions, make_plan
 from runners.core.errors import InfraError, UserError
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
-from runners.environments.config import Config, WheelSource, read_config
+from runners.environments.config import NIGHTLY_PAGES, Config, WheelSource, read_config
 from runners.environments.store import Store
 from runners.environments.uv import Uv
 from runners.environments.wheel_sources import (
@@ -207,3 +207,33 @@ def test_wheel_without_a_day_in_its_version_has_its_files_day(folder: Path) -> N
     built = build_wheel(folder, "tiny", "4.1", {"tiny.py": ""})
     (release,) = open_catalogue(config=Config(wheels=(make_wheel_source(folder=str(folder)),))).select("iree", "4.1")
     assert release.released == datetime.fromtimestamp(built.stat().st_mtime, UTC).date()
+
+
+def test_a_variable_adds_pages_to_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without a file: a job of a workflow has none."""
+    monkeypatch.setenv(NIGHTLY_PAGES, "iree=https://a.example/links.html, tvm=https://b.example/x?a=b")
+    pages = (
+        WheelSource(toolchain="iree", page="https://a.example/links.html"),
+        WheelSource(toolchain="tvm", page="https://b.example/x?a=b"),
+    )
+    assert read_config(tmp_path / "none.toml").wheels == pages
+    file = tmp_path / "config.toml"
+    file.write_text('[[wheels]]\ntoolchain = "iree"\nfolder = "/srv"\n')
+    assert read_config(file).wheels == (WheelSource(toolchain="iree", folder="/srv"), *pages)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("https://a.example/links.html", "write TOOLCHAIN=ADDRESS"),
+        ("iree=http://a.example/links.html", "write TOOLCHAIN=ADDRESS"),
+        ("iree=file:///etc", "write TOOLCHAIN=ADDRESS"),
+        ("ire=https://a.example/links.html", "unknown toolchain 'ire'"),
+    ],
+)
+def test_a_wrong_page_is_refused_in_one_sentence(
+    text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NIGHTLY_PAGES, text)
+    with pytest.raises(UserError, match=says):
+        read_config(tmp_path / "none.toml")
