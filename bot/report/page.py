@@ -19,10 +19,10 @@ from markupsafe import Markup
 from bot.extract.types import Repro
 from bot.report.comment import list_decision_notes, render_comment
 from bot.report.document import format_json, make_document
-from bot.report.matrix import describe_run, make_matrix
+from bot.report.matrix import MARKS, NO_ANSWER, describe_run, make_matrix
 from bot.report.picture import draw_timeline
 from bot.report.quote import clean_text, escape_prose
-from bot.report.sections.failures import describe_ending, render_comparison
+from bot.report.sections.failures import describe_ending, render_comparison, render_failure
 from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import TITLES, render_sentence
 from bot.report.sections.next_step import render_next_step
@@ -32,12 +32,15 @@ from bot.report.sections.request import render_request
 from bot.report.sections.run_again import list_shell_lines, render_ranking
 from bot.report.sections.table import VARIANT_NOTES
 from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
+from bot.report.sections.timeline import render_timeline
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
 
 GLYPHS = {Behaviour.CLEAN: "✓", Behaviour.FAILS: "✗", Behaviour.FAILS_OTHERWISE: "≠", Behaviour.COMPILES: "□"}
-"""Signs instead of the comment's emoji, for which the reader's machine may lack a font. All others have a dash."""
+"""Signs instead of the comment's emoji, for which the reader's machine may lack a font."""
+NO_GLYPH = "–"
+"""The sign of all other behaviours."""
 
 
 def render_page(report: Report) -> str:
@@ -52,6 +55,8 @@ def render_page(report: Report) -> str:
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=make_matrix(report.observations),
             picture=draw_timeline(report),
+            strip=_render_strip(report),
+            failure=_render_html(render_failure(report)),
             reasons=_render_html(render_reasons(report)),
             next_step=_render_html(render_next_step(report)),
             label=TITLES[verdict.kind],
@@ -69,6 +74,14 @@ def render_page(report: Report) -> str:
             data=escape_json(format_json(make_document(report, render_comment(report)))),
         )
     )
+
+
+def _render_strip(report: Report) -> Markup:
+    """Return the timeline in words, which a narrow screen shows instead of the picture; empty without an order."""
+    text = render_timeline(report).replace(NO_ANSWER, NO_GLYPH)
+    for behaviour, mark in MARKS.items():
+        text = text.replace(mark, GLYPHS[behaviour])
+    return Markup('<div class="strip">{}</div>').format(_render_html(text)) if text else Markup("")
 
 
 def _render_below_table(report: Report) -> tuple[str, ...]:
@@ -95,7 +108,7 @@ def _make_environment() -> Environment:
         conditions=describe_conditions,
     )
     environment.globals.update(
-        glyph=lambda behaviour: GLYPHS.get(behaviour, "–"),
+        glyph=lambda behaviour: GLYPHS.get(behaviour, NO_GLYPH),
         find_behaviour=find_behaviour,
         describe_run=describe_run,
         VARIANT_NOTES=VARIANT_NOTES,

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from bot.report.document import format_json, make_document
+from bot.report.matrix import MARKS, NO_ANSWER
 from bot.report.page import render_page
 from bot.report.quote import clean_text
 from runners.core.findings import DIFFERENCE
@@ -187,6 +188,22 @@ def test_the_picture_says_in_words_what_it_shows() -> None:
     assert '<path class="stroke bad"' in page
     assert '<circle class="mark good"' in page
     assert "<svg" not in render_page(reports.no_repro())
+
+
+def test_a_narrow_screen_has_the_timeline_in_words() -> None:
+    """The picture is wider than a phone: its newest releases would be out of sight."""
+    page = render_page(reports.regression())
+    found = re.search(r'<div class="strip"><p>(Timeline: .*?)</p>', page)
+    assert found is not None
+    assert not set(found[1]) & {*MARKS.values(), NO_ANSWER}
+    assert " → " in found[1]
+    assert '<div class="wide drawn"' in page
+
+
+def test_the_page_tells_the_failure_beside_the_next_step() -> None:
+    page = render_page(reports.fixed_crash())
+    section = page.partition("<h2>Why, and what to do next</h2>")[2].partition("</section>")[0]
+    assert "<p>Failure on " in section
 
 
 def test_a_run_that_only_compiled_has_its_own_sign() -> None:
