@@ -109,6 +109,7 @@ def compose_bug_report(
     versions = dict.fromkeys((release.version, newest.version))
     last = writer.run(draft, ",".join(versions))
     checked = describe_runs([seen for seen in last.observations if seen.version in versions])
+    draft = replace(draft, output=_find_output(last, release.version) or draft.output)
     return replace(draft, record=(*record, f"The newest release is {newest.version}.", *checked))
 
 
@@ -160,11 +161,21 @@ def _find_failure(seen: Investigation, version: str, toolchain: str) -> Observat
     raise UserError(f"the script does not run on {toolchain} {version} ({why}): name its version with --version")
 
 
+def _find_output(seen: Investigation, version: str) -> str:
+    """Return the output of the composed script, whose lines and names are those of the text; empty if it passes."""
+    failing = (
+        one.excerpt
+        for one in seen.observations
+        if one.variant is Variant.ORIGINAL and one.version == version and one.outcome is Outcome.MATCH
+    )
+    return next(failing, "")
+
+
 def _make_title(failure: Observation) -> str:
     signature = failure.signature
     if signature is None:
         return f"[Bug] the script ends with {failure.outcome}"
-    text = " ".join(f"{signature.type}: {signature.message}".split())
+    text = " ".join(f"{signature.type}: {signature.message}".split()).rstrip(":, ")
     return f"[Bug] {text if len(text) <= MAX_TITLE else f'{text[:MAX_TITLE].rstrip()} …'}"
 
 

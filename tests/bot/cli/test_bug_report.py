@@ -44,7 +44,8 @@ class CannedBench:
             outcome = outcome if version.startswith("0.26") else Outcome.PASS
             failure = Signature(type="ValueError", message="no module") if outcome is not Outcome.PASS else None
             one = observe(version, outcome, ended=Exited(code=1 if failure else 0), signature=failure)
-            seen.append(msgspec.structs.replace(one, excerpt=OUTPUT))
+            lines = next(iter(plan.testcase.files.values())).count("\n")
+            seen.append(msgspec.structs.replace(one, excerpt=OUTPUT.replace("line 5", f"line {lines}")))
         return Investigation(observations=tuple(seen))
 
     def minimize(
@@ -84,6 +85,7 @@ def test_the_reduced_script_takes_the_place_of_the_given_one() -> None:
     text = compose(bench, replace(OPTIONS, minimize=True)).render()
     assert f"```python\n{REDUCED}```" in text
     assert "print" not in text
+    assert 'File "repro.py", line 2, in <module>' in text, "the output of the given script has other lines"
     assert "- The testcase is reduced from 4 lines to 2." in text
     assert bench.plans[-1].testcase.files == {"repro.py": REDUCED}
 
