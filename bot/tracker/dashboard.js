@@ -41,6 +41,9 @@
   const field = (name) => form.elements.namedItem(name);
   const releases = Object.entries(data.releases).flatMap(([toolchain, versions]) =>
     versions.map((version, at) => ({ toolchain, version, at })));
+  // The newest releases stand beside the verdict: on a narrow screen, the last columns are out of sight.
+  const newestFirst = Object.keys(data.releases).flatMap((name) =>
+    releases.filter((one) => one.toolchain === name).reverse());
 
   function fillOptions(name, pairs) {
     for (const [value, text] of pairs) field(name).append(make("option", { value }, text));
@@ -85,7 +88,7 @@
       changed: (a, b) => Number(changed.has(b.id)) - Number(changed.has(a.id)),
     };
     if (orders[wanted.order]) shown.sort(orders[wanted.order]);
-    columns = releases.filter((one) => !wanted.toolchain || one.toolchain === wanted.toolchain);
+    columns = newestFirst.filter((one) => shown.some((row) => codeOf(row, one) !== "."));
     $("count").value = `${number.format(shown.length)} of ${number.format(rows.length)} issues`;
     for (const tile of $("tiles").querySelectorAll("button")) {
       tile.setAttribute("aria-pressed", String(tile.dataset.verdict === wanted.verdict));

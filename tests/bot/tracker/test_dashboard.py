@@ -11,11 +11,14 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from bot.tracker.dashboard import render_csv, render_dashboard, render_markdown, write_dashboard
 from bot.tracker.rows import Change, IssueRow
 from runners.core.packages.catalogue import load_catalogue
 from tests.bot.tracker.rows import SUMMARY, make_row
 from tests.bot.tracker.world import World, write_issue
+from tests.support.browser import load_page
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\u202e\u2028"
@@ -74,6 +77,18 @@ def test_cells_stand_under_their_releases() -> None:
     )
     assert data["releases"] == {"iree": ["3.8.0"], "tvm": ["0.25.0", "0.25.0.post1", "0.26.0"]}
     assert [row["cells"] for row in data["rows"]] == ["b.g", ".i", "m"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.contract
+def test_the_newest_release_stands_beside_the_verdict(tmp_path: Path) -> None:
+    """On a narrow screen the last columns are out of sight. A release on which no shown issue ran has no column."""
+    page = render(
+        make_row("1", cells={"0.25.0": "bad", "0.26.0": "good"}),
+        make_row("2", toolchain="iree", cells={"3.8.0": "bad", "3.9.0": "bad"}),
+    )
+    heads = re.search(r"<thead>(.*?)</thead>", load_page(page, tmp_path), re.DOTALL)
+    assert heads is not None
+    assert re.findall(r"<span>(.*?)</span>", heads[1]) == ["iree 3.9.0", "iree 3.8.0", "tvm 0.26.0", "tvm 0.25.0"]
 
 
 def test_formulas_are_disarmed_in_csv() -> None:
