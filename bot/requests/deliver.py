@@ -93,7 +93,8 @@ def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
             sticky = replace(current.sticky, record=record, note="", code="")
             url = publish_comment(forge, repository, number, sticky, login=current.login).url
         return Delivery(url=url, message=f"nothing is posted ({report.verdict.kind}): nobody asked for this run")
-    answer = parse_report(render_comment(replace(report, log=case.run.url), MAX_BODY_BYTES))
+    here = replace(report, log=case.run.url, follows=case.settings.events.follows)
+    answer = parse_report(render_comment(here, MAX_BODY_BYTES))
     note = _note_edit(case, current.state) or _note_update(case, current.sticky, answer)
     same = current.sticky.same if current.sticky.verdict == answer.verdict else ""
     sticky = replace(answer, record=record, note=note, same=same)

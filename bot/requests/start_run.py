@@ -154,7 +154,8 @@ def _answer_without_run(conversation: IssueConversation, report: Report) -> None
     is_wanted = is_wanted and conversation.settings.events.post is not UnaskedAnswers.NOTHING
     if not (conversation.request.asked or is_wanted):
         return
-    sticky = parse_report(render_comment(report, MAX_BODY_BYTES))
+    here = replace(report, follows=conversation.settings.events.follows)
+    sticky = parse_report(render_comment(here, MAX_BODY_BYTES))
     conversation.publish_sticky(replace(sticky, record=conversation.record))
     update_labels(conversation.forge, conversation.repository, conversation.number, conversation.settings, kind)
 

@@ -68,6 +68,11 @@ class Events(SettingsSection, frozen=True, kw_only=True):
         _describe("Verdicts that are posted although nobody asked for the run: answers, all or nothing."),
     ] = UnaskedAnswers.ANSWERS
 
+    @property
+    def follows(self) -> bool:
+        """True if a part that was missing starts a run, wherever the author adds it."""
+        return self.edited and self.replies
+
 
 class Budgets(SettingsSection, frozen=True, kw_only=True):
     """Runs within any 24 hours that people without triage permission may cause."""

@@ -162,6 +162,8 @@ class Report:
     """``owner/name`` of the toolchain's repository on GitHub; empty if there is none."""
     log: str = ""
     """Address of the run's log; empty if there is none."""
+    follows: bool = False
+    """True if the bot reads edits of the issue and replies of its author, so that a run starts without a command."""
     unranked: str = ""
     """Clause on why the commits of its changes are not ranked although they should be; empty if none was to be."""
 

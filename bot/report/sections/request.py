@@ -27,20 +27,23 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
         return Section("", "")
     reason = "" if why == report.verdict.headline else escape_prose(why)
     listed = "\n".join(needs)
-    return Section("", "\n\n".join(filter(None, (reason, listed, _describe_steps(report.extraction)))))
+    return Section(
+        "", "\n\n".join(filter(None, (reason, listed, _describe_steps(report.extraction, follows=report.follows))))
+    )
 
 
 _OFFER = "If this text does report a failure, a maintainer can start a run with `/repro run`."
 
 
-def _describe_steps(extraction: Extraction) -> str:
+def _describe_steps(extraction: Extraction, *, follows: bool) -> str:
     """Return the one request. The bot reads the issue again after an edit, and the author's replies."""
     if isinstance(extraction, NoRepro) and not any(one.kind != "code" for one in extraction.missing):
         asks = "Could you add the shortest code or command line that shows the failure?"
     else:
         them = "this part" if len(extraction.missing) == 1 else "these parts"
         asks = f"Could you add {them}? A small stand-in that fails in the same way is just as good."
-    return f"**Next step:** {asks} Edit the issue, or reply with a code block; then `/repro run` starts a run."
+    then = ": a run starts by itself (`/repro run` starts one too)" if follows else "; then `/repro run` starts a run"
+    return f"**Next step:** {asks} Edit the issue, or reply with a code block{then}."
 
 
 def _list_needs(missing: Sequence[Missing]) -> Iterator[str]:

@@ -65,7 +65,9 @@ def show_dashboard() -> str:
     """Return a dashboard with each of its parts: rows of both compilers, a change, and cells of every kind."""
     rows = (
         make_row("1", cells={"0.25.0": "bad", "0.26.0": "good", "0.27.0": "mixed"}),
-        make_row("2", toolchain="iree", cells={"3.8.0": "other-failure", "3.9.0": "timeout", "3.13.0": "unavailable"}),
+        make_row(
+            "2", toolchain="iree", cells={"3.8.0": "other-failure", "3.9.0": "timeout", "3.13.0": "unavailable"}
+        ),
     )
     changes = (Change(id="1", before="confirmed", after="fixed", why="new release"),)
     now = datetime(2026, 11, 22, 12, tzinfo=UTC)

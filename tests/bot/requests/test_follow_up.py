@@ -53,6 +53,7 @@ def test_a_request_for_a_missing_part_is_answered_by_a_reply() -> None:
     ask(forge, "issues", issue_event("opened"))
     (request,) = forge.ours()
     assert "the definition of `make_module`" in request
+    assert "a run starts by itself" in request
     sealed = planned(replied(forge, DEFINITION))
     assert "def make_module" in case_of(sealed).plan.testcase.files["repro.py"]
     answered(forge, sealed)
@@ -122,6 +123,15 @@ def test_follow_ups_can_be_switched_off(file: bytes) -> None:
     forge = forge_of(LACKING)
     handled = replied(forge, DEFINITION, file=file) if b"replies" in file else edited(forge, CODE, file=file)
     assert isinstance(handled, IgnoredEvent)
+
+
+@pytest.mark.parametrize("file", [b"events: {replies: false}", b"events: {edited: false}"])
+def test_a_request_promises_no_run_that_the_settings_forbid(file: bytes) -> None:
+    forge = forge_of(LACKING)
+    ask(forge, "issues", issue_event("opened"), file=file)
+    (request,) = forge.ours()
+    assert "by itself" not in request
+    assert "then `/repro run` starts a run" in request
 
 
 def test_replies_count_against_the_budgets() -> None:
