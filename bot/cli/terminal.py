@@ -211,8 +211,15 @@ class LiveSink:
             self.live.console.print(Text(_describe_end(cell, observation), style="dim"))
 
 
+_VARIANTS = {
+    Variant.PORTED: "ported",
+    Variant.RETARGETED: "testcase adapted",
+    Variant.CONTROL: "control, with one change",
+}
+
+
 def _describe_cell(cell: Cell) -> str:
-    variant = "" if cell.variant is Variant.ORIGINAL else f" ({cell.variant})"
+    variant = f" ({_VARIANTS[cell.variant]})" if cell.variant in _VARIANTS else ""
     return _clean_line(f"{cell.toolchain} {cell.version} on {cell.device}{variant}")
 
 
