@@ -227,24 +227,23 @@ _TAG = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 def _advise_repair(report: Report) -> str:
     """Return how to repair the testcase, as far as a run has shown it."""
+    run = ": a run starts by itself." if report.follows else " and write `/repro run`."
+    then = f"If it still fails then, edit the issue{run}"
     for finding in report.findings:
         works = finding.evidence.get("call_that_works")
         if finding.kind is FindingKind.SIGNATURE_CHANGED and isinstance(works, str) and works.strip():
-            return f"call {quote_code(works)} instead. {_THEN}"
+            return f"call {quote_code(works)} instead. {then}"
         if finding.kind is FindingKind.WRONG_CALL and isinstance(works, str) and works.strip():
-            return f"run {quote_code(works)} instead. {_THEN}"
+            return f"run {quote_code(works)} instead. {then}"
         control = finding.evidence.get(CONTROL)
         if finding.kind is FindingKind.MISSING and isinstance(control, str) and control.strip():
-            return f"add {quote_code(control)} to the testcase. {_THEN}"
+            return f"add {quote_code(control)} to the testcase. {then}"
         if finding.kind is FindingKind.REFERENCE and finding.evidence.get(VOTE) == Vote.AGREES:
             return (
                 "compare the expected values with the definitions of the operations. If a definition gives other"
-                " values, quote it in the issue and write `/repro run`."
+                " values, quote it in the issue, and write `/repro rerun`."
             )
-    return f"repair the testcase. {_THEN}"
-
-
-_THEN = "If it still fails then, edit the issue and write `/repro run`."
+    return f"repair the testcase. {then}"
 
 
 def _offer_port(report: Report) -> str:

@@ -401,6 +401,12 @@ def test_the_next_step_after_a_wrong_call_is_the_call_that_a_run_has_shown_to_wo
     assert "run `iree-run-module --input=1` instead" in comment
 
 
+def test_a_repaired_testcase_needs_no_command_where_edits_start_runs() -> None:
+    report = reports.at_fault()
+    assert render_next_step(report).endswith("edit the issue and write `/repro run`.")
+    assert render_next_step(replace(report, follows=True)).endswith("edit the issue: a run starts by itself.")
+
+
 def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     """With its commit; a release beside it is not."""
     range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
