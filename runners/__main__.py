@@ -33,7 +33,8 @@ PASSES = frozenset(
     | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
     | {"SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_CONFIG_FILE"}
     | {"PIP_CONFIG_FILE", "UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_OFFLINE", "DOCKER_HOST", "CONTAINER_HOST"}
-    | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_GPU", "REPROBOT_IMAGE"}
+    | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_NIGHTLIES", "REPROBOT_GPU"}
+    | {"REPROBOT_IMAGE"}
 )
 """The only variables that the child gets, because a list of all secrets cannot be made. Same list:
 ``tools/bare-env.sh``."""

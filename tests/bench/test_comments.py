@@ -102,7 +102,7 @@ def test_the_reason_of_a_verdict_is_visible(name: str) -> None:
         VerdictKind.INVALID_REPRO: "at fault: ",
         VerdictKind.UNTESTABLE: " needs | has moved|Reason of the last run",
         VerdictKind.NOT_REPRODUCED: "runs cleanly",
-        VerdictKind.INCOMPLETE: "add the lines that define|attach (it|them)|binary files? cannot",
+        VerdictKind.INCOMPLETE: "add the lines that define|attach (it|them)|is a binary file|are binary files",
         VerdictKind.INCONCLUSIVE: "what would settle it",
         VerdictKind.FLAKY: "it fails; with ",
     }

@@ -74,7 +74,7 @@ def _find_shared_way(missing: Missing) -> str:
 _TOGETHER = {
     "name": ("definitions of", "add the lines that define them"),
     "link": ("programs behind the links", "add the text of the one that fails in a code block"),
-    "binary": ("files", "binary files cannot be a part of a testcase, so let the testcase create them"),
+    "binary": ("files", "they are binary files, which no testcase can hold; let the testcase create them"),
     "file": ("files", "attach them as a `.zip`, add their text in code blocks, or write them in the testcase"),
 }
 
@@ -86,7 +86,7 @@ def _describe_missing(missing: Missing) -> str:
             if missing.name.startswith(("https://", "http://")) and not missing.why:
                 return f"the program behind the link {name}: add its text in a code block"
             if is_binary_name(missing.name):
-                return f"the file {name}: a binary file cannot be a part of a testcase, so let the testcase create it"
+                return f"the file {name}: it is a binary file, which no testcase can hold; let the testcase create it"
             if missing.why:
                 return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
             return (
