@@ -108,6 +108,8 @@ def _make_piece(block: CodeBlock) -> Piece:
     if block.shape is Shape.INDENTED and (inner := _INDENTED_FENCE.fullmatch(text)):
         text, info = inner["code"], inner["info"]
         lines = (lines[0] + 1, max(lines[0] + 1, lines[1] - 1))
+    if block.shape is Shape.INDENTED and text.count("`") == 1:
+        text = _LAST_TICK.sub("", text)  # the other one stands in the paragraph above
     if block.shape is Shape.HTML and "&" in text:
         text = html.unescape(text)  # the page shows the text of <pre> like this: it is no repair
     return Piece(
@@ -126,6 +128,8 @@ def _make_piece(block: CodeBlock) -> Piece:
 
 _INDENTED_FENCE = re.compile(r"[ \t]*```(?P<info>[^\n`]{0,40})\n(?P<code>.*\n)[ \t]*```\s*", re.S)
 """A fence indented by four columns or more: Markdown shows the backticks, the author meant code."""
+
+_LAST_TICK = re.compile(r"`(?=[ \t]*\n?\Z)")
 
 _FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc)\b")
 

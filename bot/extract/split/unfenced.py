@@ -17,6 +17,7 @@ from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import Statement, iter_statements, parse_python
 from bot.extract.python.repair import make_dedent_repair
+from bot.extract.split.spans import uncover_spans
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
 from bot.extract.types import DROP_CODE, Repair
 from bot.extract.vocabulary import any_of, any_word, join_words
@@ -40,6 +41,7 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
     A program reaches from an import row to the last statement that parses. Below a heading that announces the steps
     to reproduce, other rows of code begin a program too; and in a text without a fence, rows that call the compiler.
     """
+    document = replace(document, source=uncover_spans(document.source))
     context = _Context(document)
     steps = _find_step_rows(document)
     fenced = any(block.shape is Shape.FENCE for block in document.blocks)
