@@ -59,13 +59,10 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     used = evidence.find_indices(newest)
     match outcome:
         case Outcome.INCOMPATIBLE:
-            ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-            where = name_releases(evidence, ported, Variant.PORTED)
-            clean = f" Ported to a newer API, it runs cleanly on {where}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 (Ground.CANNOT_RUN,),
-                f"{describe_moved(evidence)}{clean}",
+                f"{describe_moved(evidence)}{_describe_ports(evidence)}",
                 (why, name_build(evidence)),
                 used,
             )
@@ -87,6 +84,22 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 (why,),
                 used,
             )
+
+
+def _describe_ports(evidence: Evidence) -> str:
+    """Return a sentence on the ported runs, which are evidence and not of the posted text; empty without an answer."""
+    if clean := evidence.find_versions(Answer.GOOD, Variant.PORTED):
+        where = name_releases(evidence, clean, Variant.PORTED)
+        return f" Ported to a newer API, it runs cleanly on {where}."
+    others = [
+        seen
+        for seen in evidence.observations
+        if seen.variant is Variant.PORTED and seen.outcome is Outcome.OTHER_FAILURE
+    ]
+    where = name_releases(evidence, list_versions(evidence.plan, others), Variant.PORTED)
+    if others and all(map(_has_exit_zero, others)):
+        return f" Ported to a newer API, it runs to its end on {where}, and nothing shows whether its output is right."
+    return f" Ported to a newer API, it fails otherwise than reported on {where}." if others else ""
 
 
 def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:

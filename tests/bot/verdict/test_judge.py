@@ -524,6 +524,16 @@ def test_what_fails_on_forks_only_is_not_testable() -> None:
     assert judge(evidence((None, I, I, T), observe("1.0", M, fork=fork))).kind is VerdictKind.INCONCLUSIVE
 
 
+def test_what_a_port_shows_is_told_where_it_decides_nothing() -> None:
+    """A ported run that fails otherwise, or prints values that nothing can be compared with, is evidence too."""
+    ported = {"variant": Variant.PORTED, "fork": "a fork at 123"}
+    fails = judge(evidence((I, I, I, I), observe("1.0", Outcome.OTHER_FAILURE, ended=Exited(code=1), **ported)))
+    prints = judge(evidence((I, I, I, I), observe("1.0", Outcome.OTHER_FAILURE, ended=Exited(code=0), **ported)))
+    assert fails.kind is prints.kind is VerdictKind.UNTESTABLE
+    assert "Ported to a newer API, it fails otherwise than reported on fork 1.0." in fails.headline
+    assert "it runs to its end on fork 1.0, and nothing shows whether its output is right" in prints.headline
+
+
 @pytest.mark.parametrize(
     ("outcome", "kind"), [(M, VerdictKind.CONFIRMED), (P, VerdictKind.FIXED), (I, VerdictKind.UNTESTABLE)]
 )
