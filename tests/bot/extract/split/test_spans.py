@@ -1,4 +1,4 @@
-"""A program between single backticks is read whole, with its last call."""
+"""A program between single backticks, or in a quotation, is read whole, with its last call."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ INDENTED = "\n\n    " + "\n    ".join(ROWS)
         "\n".join(f"`{row}`" for row in ROWS),
         "\n\n".join(f"`{row}`" for row in ROWS),
         f"case:\n`{INDENTED}`",
+        "> " + PROGRAM.replace("\n", "\n> "),
+        "> The program:\n>\n> " + PROGRAM.replace("\n", "\n> "),
         f"```{PROGRAM}```",
         f"```python\n{PROGRAM}```",
     ],
@@ -59,10 +61,12 @@ def test_a_program_without_an_import_is_completed() -> None:
         ("`a = 1", "b = `c`", "d = 2`"),
         ("``a = 1", "b = 2`"),
         ("`a = 1", "```", "b = 2`"),
+        ("> import tvm", "> fails since Monday", "> for me"),
+        ("> a = 1", "> b = 2"),
     ],
 )
 def test_other_backticks_stay(rows: tuple[str, ...]) -> None:
-    """A single span, an unclosed span, words, spans within spans, and other numbers of backticks."""
+    """A single span, an unclosed span, words, spans within spans, other numbers of backticks, and quoted sentences."""
     assert uncover_spans(rows) == rows
 
 
