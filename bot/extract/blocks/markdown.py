@@ -184,8 +184,8 @@ class _Builder:
     def _find_early_end(self, token: Token, content: str, at: tuple[int, int]) -> int | None:
         """Return the row in ``content`` where a fence most likely ends before the line that the parser found.
 
-        An unclosed fence ends at a line of fence characters of the wrong number. Seen in real issues: opened with four
-        backticks and closed with three. If fences do not pair, one ends behind the last word of its code.
+        An unclosed fence ends at a line of fence characters of the wrong number. Seen in real issues: opened with
+        four backticks and closed with three. If fences do not pair, one ends behind the last word of its code.
         """
         rows = content.split("\n")
         is_open = len(rows) - 1 == at[1] - at[0] - 1

@@ -19,8 +19,8 @@ MAX_SPAN_ROWS = 300
 def uncover_spans(source: Sequence[str]) -> tuple[str, ...]:
     """Return the rows of a text without the backticks around Python, or the marks of a quotation; as many as before.
 
-    A blank row ends a code span on the page, and not in the author's mind. The backtick behind the last row would make
-    that row no code: the program would run without its last call.
+    A blank row ends a code span on the page, and not in the author's mind. The backtick behind the last row would
+    make that row no code: the program would run without its last call.
     """
     rows = list(source)
     at = 0

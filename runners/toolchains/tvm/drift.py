@@ -76,8 +76,8 @@ _BEFORE_0_7 = (
     _move_name("0.7.0", "tvm.make.node", "tvm.ir.make_node"),
     *_move_names(
         *("0.7.0", "tvm.expr", "tvm.tir"),
-        "Var IntImm FloatImm StringImm Add Sub Mul Mod Min Max EQ NE LT LE GT GE And Or Not Select Cast Let Broadcast "
-        "Ramp Shuffle",
+        "Var IntImm FloatImm StringImm Add Sub Mul Mod Min Max EQ NE LT LE GT GE And Or Not Select Cast Let "
+        "Broadcast Ramp Shuffle",
     ),
     *_move_names("0.7.0", "tvm.stmt", "tvm.tir", "For AttrStmt IfThenElse Evaluate AssertStmt"),
     *_move_names(

@@ -38,7 +38,9 @@ def test_line_numbers_before_a_program_are_dropped(mark: str) -> None:
     assert drop_line_numbers(f"{shown}\n") == "\n".join(rows) + "\n"
 
 
-@pytest.mark.parametrize("text", ["1 2.5\n2 3.5\n3 4.5\n", "1 import a\n3 b = 2\n4 c\n", "1 import a\n2 b = (\n3 c\n"])
+@pytest.mark.parametrize(
+    "text", ["1 2.5\n2 3.5\n3 4.5\n", "1 import a\n3 b = 2\n4 c\n", "1 import a\n2 b = (\n3 c\n"]
+)
 def test_other_numbers_stay(text: str) -> None:
     """A table, rows that do not follow each other, and a part of a program."""
     assert drop_line_numbers(text) == text

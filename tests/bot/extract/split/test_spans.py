@@ -66,7 +66,7 @@ def test_a_program_without_an_import_is_completed() -> None:
     ],
 )
 def test_other_backticks_stay(rows: tuple[str, ...]) -> None:
-    """A single span, an unclosed span, words, spans within spans, other numbers of backticks, and quoted sentences."""
+    """A single span, an unclosed span, words, spans within spans, other numbers of backticks, quoted sentences."""
     assert uncover_spans(rows) == rows
 
 
