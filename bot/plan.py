@@ -179,13 +179,24 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
 
 def _find_early_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
     """Return the early build before the first named version, or before the day of the report, if that is older than
-    every ordinary release. None if a version is named that has a build."""
+    every ordinary release. None if a version is named that has a build.
+
+    A young report may name a version older than all early builds: then it is the oldest of these. Without its day,
+    a report does not tell whether it is young.
+    """
     toolchain, day = repro.testcase.toolchain, repro.day
     named = any(re.search(r"\d", text) for text in repro.claim.versions)
     if reported is not None and (named or reported.source == "bundle"):
         return None
-    found = (catalogue.find_early_before(toolchain, text) for text in repro.claim.versions)
-    early = next((one for one in found if one is not None), None)
+    early = next(
+        (
+            build
+            for find in (catalogue.find_early_before, *([catalogue.find_oldest_early] if day is not None else []))
+            for text in repro.claim.versions
+            if (build := find(toolchain, text)) is not None
+        ),
+        None,
+    )
     return early or (catalogue.find_early_before_day(toolchain, day) if day is not None else None)
 
 

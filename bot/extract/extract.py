@@ -217,7 +217,10 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
         missing = tuple(Missing(kind="file", name=link, url=link) for link in links)
     else:
-        if Kind.FRAGMENT in kinds:
+        if kinds & {Kind.FRAGMENT, Kind.MLIR} and parsed.vocabulary.tools is None:
+            reason = "The issue gives the text of a program, but not the code that compiles and runs this text."
+            name = "the Python code that compiles and runs the program shown"
+        elif Kind.FRAGMENT in kinds:
             reason = (
                 "The issue shows single MLIR operations; "
                 "a whole function and the command that compiles it are needed."

@@ -78,6 +78,15 @@ def test_a_version_between_two_forks_is_enclosed_by_builds() -> None:
         assert made.reported is None
 
 
+def test_a_young_report_of_a_version_older_than_all_forks_is_run_on_all_of_them() -> None:
+    """Later builds lack more of that version's API. The day alone would choose a build of today."""
+    forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.4.dev0", "0.6"))
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
+    young = replace(repro("0.1.5"), day=date(2026, 6, 1))
+    assert make_plan(young, catalogue, RunOptions()).plan.order == ("0.4.dev0", "0.6", *VERSIONS[1:])
+
+
 def test_a_report_from_before_the_first_release_runs_on_the_fork_before_it() -> None:
     """Where its day chooses a release, which may hold the fix already. A named release needs no fork."""
     older = replace(release("0.6"), source="bundle", fork="abc", released=date(2025, 6, 1))

@@ -72,7 +72,10 @@ def parse_markdown(body: str, comment: int = 0, first_index: int = 1) -> Documen
     text = body.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     source = text.split("\n")
     fenced = any(_ANY_FENCE.match(line) for line in source)
-    builder = _Builder(source=source, comment=comment, next_index=first_index, quotes_are_fences=not fenced)
+    odd = sum(_FENCE_START.match(line) is not None for line in source) % 2 == 1
+    builder = _Builder(
+        source=source, comment=comment, next_index=first_index, quotes_are_fences=not fenced, odd_fences=odd
+    )
     start = 0
     for _ in range(MAX_RESPLITS):
         cut = builder.read_from(start)
@@ -90,6 +93,7 @@ _PARSER.core.ruler.enableOnly(["normalize", "block"])
 _HTML_LINE = re.compile(r"^ {0,3}</?(?:details|summary|div|p|center|blockquote)\b[^<>]*>", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<[^<>]{0,200}>")
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*$")
+_FENCE_START = re.compile(r"^ {0,3}(?:```|~~~)")
 _ANY_FENCE = re.compile(r"^[ >*+-]{0,12}(?:```|~~~)")
 _QUOTE_FENCE = re.compile(r"^(?:'''|\"\"\")[ \t]*(\w{0,12})[ \t]*$")
 _CODE_INFO = re.compile(r"(?:module\b[^\n]*\{|func\.func\b|import \w|from [\w.]+ import )")
@@ -108,6 +112,8 @@ class _Builder:
     next_index: int
     quotes_are_fences: bool
     """True if the text has no fence: lines of three quotes are taken for fences."""
+    odd_fences: bool
+    """True if a line of the text opens a fence, or closes one, and has no counterpart of its own."""
     blocks: list[CodeBlock] = field(default_factory=list)
     prose: list[Prose] = field(default_factory=list)
     section: str = ""
@@ -165,14 +171,32 @@ class _Builder:
     def _add_fence(self, token: Token, at: tuple[int, int], resplit: bool) -> int | None:
         content = self._restore_lines(token.content, at[0] + 1)
         info = token.info.strip()
+        cut = self._find_early_end(token, content, at) if resplit else None
+        if cut is not None:
+            *rows, last = content.split("\n")[: cut + 1]
+            content = "\n".join([*rows, "" if _FENCE_LINE.match(last) else last.rstrip().removesuffix(token.markup)])
         if _CODE_INFO.match(info):
             self._add_block(Shape.FENCE, "", f"{info}\n{content}", at[0])
-            return None
-        cut = _find_early_end(token, content, at) if resplit else None
-        if cut is not None:
-            content = "\n".join(content.split("\n")[:cut])
-        self._add_block(Shape.FENCE, info, content, at[0] + 1)
+        else:
+            self._add_block(Shape.FENCE, info, content, at[0] + 1)
         return None if cut is None else at[0] + 1 + cut + 1
+
+    def _find_early_end(self, token: Token, content: str, at: tuple[int, int]) -> int | None:
+        """Return the row in ``content`` where a fence most likely ends before the line that the parser found.
+
+        An unclosed fence ends at a line of fence characters of the wrong number. Seen in real issues: opened with
+        four backticks and closed with three. If fences do not pair, one ends behind the last word of its code.
+        """
+        rows = content.split("\n")
+        is_open = len(rows) - 1 == at[1] - at[0] - 1
+        for row, line in enumerate(rows):
+            found = _FENCE_LINE.match(line)
+            if is_open and found and found[1][0] == token.markup[0]:
+                return row
+            text, ticks, rest = line.partition("`")
+            if self.odd_fences and text.strip() and f"{ticks}{rest.rstrip()}" == token.markup:
+                return row
+        return None
 
     def _add_block(self, shape: Shape, info: str, content: str, first: int) -> None:
         """Add ``content``, which begins at line ``first``, without the blank lines around it."""
@@ -226,21 +250,6 @@ class _Builder:
         lines = (at[0] + 1, at[1])
         prose = Prose(text=text, lines=lines, section=self.section, heading=heading, comment=self.comment)
         self.prose.append(prose)
-
-
-def _find_early_end(token: Token, content: str, at: tuple[int, int]) -> int | None:
-    """Return the row in ``content`` where an unclosed fence most likely ends; None for a closed fence.
-
-    Such a fence ends at a line of fence characters of the wrong number. Seen in real issues: opened with four
-    backticks and closed with three.
-    """
-    if content.count("\n") != at[1] - at[0] - 1:
-        return None  # the parser found the closing line
-    for row, line in enumerate(content.split("\n")):
-        found = _FENCE_LINE.match(line)
-        if found and found[1][0] == token.markup[0]:
-            return row
-    return None
 
 
 # ---------------------------------------------------------------------------------------------- inline code

@@ -9,7 +9,7 @@ import msgspec
 
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, IssueSection
+from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
 from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import extract_figures
@@ -37,6 +37,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
     if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
+    if (told := _find_told_message(title, document)) is not None:
+        return told
     for prose in document.prose:
         for span in find_code_spans(prose.text):
             found = parse_signature(span, ALL_FAILURES)
@@ -63,6 +65,35 @@ _RAISED = re.compile(
     r"|an?|with|in)\s+(?:an? )?`{0,2}$",
     re.I,
 )
+
+
+def _find_told_message(title: str, document: Document) -> Signature | None:
+    """Return the failure whose message a sentence quotes: ``a ValueError occurs with the message "no such axis"``.
+
+    The exception is the one that the paragraph names above the message, else the one in the title. A title such as
+    ``ValueError: wrong axis check`` has the reporter's own words where the exception has its message.
+    """
+    for prose in document.prose:
+        if classify_heading(prose.section) is IssueSection.EXPECTED:
+            continue
+        for found in _TOLD_MESSAGE.finditer(prose.text):
+            message, before = " ".join(found["message"].split()), prose.text[: found.start()]
+            named = [*_EXCEPTION.findall(title)[:1], *_EXCEPTION.findall(before)[-1:]]
+            wished = _WISH.search(before.rpartition(". ")[2])
+            if named and not wished and len(message.split()) >= _FEWEST_WORDS:
+                text = f"{named[-1]}: {message}"
+                return parse_signature(text, ALL_FAILURES) or Signature(type=named[-1], message=message)
+    return None
+
+
+_TOLD_MESSAGE = re.compile(
+    r"\bmessages?\b(?:[ \n]+(?:is|was|says|reads|saying|stating|like|of|as follows))?[ \n]*[:,]?[ \n]*"
+    r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
+)
+_EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")
+_WISH = re.compile(r"\b(?:expect\w*|should|would|better|instead|wish|rather)\b", re.I)
+_FEWEST_WORDS = 3
+"""Fewer words in quotation marks may be a name."""
 
 
 def _find_in_sentences(text: str) -> Signature | None:

@@ -29,7 +29,7 @@ _COMMAND = re.compile(
     r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
     rf"(?:{_PROGRAMS}(?:\.exe)?\b(?![.:])"
     r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
-    r"|python[23.]* -m \w|pytest )"
+    r"|python[23.]* (?:-\w )?-c +['\"]|python[23.]* -m \w|pytest )"
 )
 
 

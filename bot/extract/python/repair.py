@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import re
 from collections.abc import Callable, Sequence
@@ -52,6 +53,25 @@ def _find_string_rows(rows: Sequence[str]) -> frozenset[int]:
             if mark != "#" and opened in ("", mark):
                 opened = "" if opened else mark
     return frozenset() if opened else frozenset(inside)
+
+
+_NUMBERED = re.compile(r"[ \t]*(?P<number>\d{1,4})(?:[:.|]|[ \t]*\|)?(?:[ \t](?P<code>.*))?")
+
+
+def drop_line_numbers(text: str) -> str:
+    """Return Python without the numbers that an editor, a page or ``cat -n`` shows before its rows.
+
+    Each row has the next number. The code behind them must parse.
+    """
+    rows = text.rstrip("\n").split("\n")
+    found = [_NUMBERED.fullmatch(row) for row in rows]
+    numbers = [int(row["number"]) for row in found if row is not None]
+    if len(numbers) < max(3, len(rows)) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return text
+    code = dedent_text("".join(f"{row['code'] or ''}\n" for row in found if row is not None))
+    tree = parse_python(code)
+    acts = tree is not None and any(isinstance(node, ast.Import | ast.ImportFrom | ast.Assign) for node in tree.body)
+    return code if acts else text  # a table of figures stays
 
 
 def make_dedent_repair(margin: int) -> Repair:

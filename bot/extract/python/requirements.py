@@ -72,7 +72,16 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
             needed[known[name]] = None
         elif must_succeed:
             unknown[module] = None
-    return Imports(requirements=tuple(needed), unknown=tuple(unknown))
+    bounds = dict(_find_bounds(tree, described.REPORTS.python.call_bounds))
+    return Imports(requirements=tuple(f"{name}{bounds.get(name, '')}" for name in needed), unknown=tuple(unknown))
+
+
+def _find_bounds(tree: ast.AST, bounds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the distributions whose versions a call limits, and the limit. Today's version may lack what it needs."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            yield from bounds.get(name, {}).items()
 
 
 def _list_modules(tree: ast.AST, submodules: Collection[str]) -> Iterator[tuple[str, bool]]:

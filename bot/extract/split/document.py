@@ -22,6 +22,7 @@ from bot.extract.blocks.sections import Cue, classify_heading, read_cue, read_he
 from bot.extract.command_line.shell import PROMPTED_LINE, is_command
 from bot.extract.links import find_linked_names
 from bot.extract.python.parse import parse_python
+from bot.extract.python.repair import drop_line_numbers
 from bot.extract.split.session import (
     is_interpreter_session,
     name_shown_files,
@@ -31,7 +32,7 @@ from bot.extract.split.session import (
     split_interpreter_session,
 )
 from bot.extract.split.statements import PYTHON_INFO, is_python_program, may_be_python, split_python
-from bot.extract.split.unfenced import find_code_in_sentence, find_unfenced_code
+from bot.extract.split.unfenced import find_code_in_sentence, find_command_in_sentence, find_unfenced_code
 
 
 def split_document(document: Document) -> tuple[Piece, ...]:
@@ -41,7 +42,12 @@ def split_document(document: Document) -> tuple[Piece, ...]:
     pieces = [piece for block in document.blocks if block.lines[0] not in covered for piece in split_block(block)]
     if not pieces and not unfenced and (program := find_code_in_sentence(document)) is not None:
         return (program,)
+    if {piece.kind for piece in (*pieces, *unfenced)} <= _OUTPUTS and (command := find_command_in_sentence(document)):
+        unfenced = (*unfenced, command)
     return tuple(_inherit_cues(sorted([*pieces, *unfenced], key=lambda p: p.lines)))
+
+
+_OUTPUTS = {Kind.OUTPUT, Kind.TRACEBACK, Kind.CONFIG}
 
 
 def _inherit_cues(pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -108,11 +114,13 @@ def _make_piece(block: CodeBlock) -> Piece:
     if block.shape is Shape.INDENTED and (inner := _INDENTED_FENCE.fullmatch(text)):
         text, info = inner["code"], inner["info"]
         lines = (lines[0] + 1, max(lines[0] + 1, lines[1] - 1))
+    if block.shape is Shape.INDENTED and text.count("`") == 1:
+        text = _LAST_TICK.sub("", text)  # the other one stands in the paragraph above
     if block.shape is Shape.HTML and "&" in text:
         text = html.unescape(text)  # the page shows the text of <pre> like this: it is no repair
     return Piece(
         kind=Kind.OUTPUT,
-        text=text,
+        text=drop_line_numbers(text),
         lines=lines,
         block=block.index,
         section=classify_heading(block.section),
@@ -126,6 +134,8 @@ def _make_piece(block: CodeBlock) -> Piece:
 
 _INDENTED_FENCE = re.compile(r"[ \t]*```(?P<info>[^\n`]{0,40})\n(?P<code>.*\n)[ \t]*```\s*", re.S)
 """A fence indented by four columns or more: Markdown shows the backticks, the author meant code."""
+
+_LAST_TICK = re.compile(r"`(?=[ \t]*\n?\Z)")
 
 _FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc)\b")
 

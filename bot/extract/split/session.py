@@ -121,12 +121,19 @@ _ARGUMENT = re.compile(
 
 def read_argument_program(piece: Piece) -> Piece | None:
     """Return the program of ``python -c "…"``; None for any other command."""
-    found = _ARGUMENT.match(piece.text[:5000])
+    code = read_argument(piece.text)
+    if code is None:
+        return None
+    repair = Repair(kind="take-argument", detail="took the program that is given to python -c")
+    return replace(piece, kind=Kind.PYTHON, text=f"{code}\n", repairs=(*piece.repairs, repair))
+
+
+def read_argument(command: str) -> str | None:
+    """Return the text that ``python -c "…"`` is given; None for any other command."""
+    found = _ARGUMENT.match(command[:5000])
     if found is None:
         return None
-    code = found["code"].replace('\\"', '"') if found["q"] == '"' else found["code"]
-    repair = Repair(kind="take-argument", detail="took the program that is given to python -c")
-    return replace(piece, kind=Kind.PYTHON, text=f"{code.strip()}\n", repairs=(*piece.repairs, repair))
+    return (found["code"].replace('\\"', '"') if found["q"] == '"' else found["code"]).strip()
 
 
 _CAT = re.compile(rf"\s{{0,8}}(?:{PROMPT}|> ?)?(?:cat|less|more|bat) +([\w./+-]{{1,200}})\s*$")

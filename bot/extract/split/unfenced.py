@@ -10,13 +10,15 @@ from dataclasses import replace
 from itertools import takewhile, zip_longest
 
 from bot.extract.blocks.kinds import IMPORT_ROW
-from bot.extract.blocks.markdown import Document, Shape, find_code_spans
+from bot.extract.blocks.markdown import Document, Prose, Shape, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
 from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import Statement, iter_statements, parse_python
 from bot.extract.python.repair import make_dedent_repair
+from bot.extract.split.session import read_argument
+from bot.extract.split.spans import uncover_spans
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
 from bot.extract.types import DROP_CODE, Repair
 from bot.extract.vocabulary import any_of, any_word, join_words
@@ -40,6 +42,7 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
     A program reaches from an import row to the last statement that parses. Below a heading that announces the steps
     to reproduce, other rows of code begin a program too; and in a text without a fence, rows that call the compiler.
     """
+    document = replace(document, source=uncover_spans(document.source))
     context = _Context(document)
     steps = _find_step_rows(document)
     fenced = any(block.shape is Shape.FENCE for block in document.blocks)
@@ -58,7 +61,17 @@ def find_code_in_sentence(document: Document) -> Piece | None:
 
     What stands around the span may be code as well, so it is recorded as left out.
     """
-    found = [(prose, span) for prose in document.prose for span in find_code_spans(prose.text) if _is_program(span)]
+    spans = ((prose, span) for prose in document.prose for span in find_code_spans(prose.text))
+    return _make_only([(prose, span) for prose, span in spans if _is_program(span)])
+
+
+def find_command_in_sentence(document: Document) -> Piece | None:
+    """Return the program that the only ``python -c "…"`` in a sentence gives to Python. It calls the compiler."""
+    spans = ((prose, read_argument(span)) for prose in document.prose for span in find_code_spans(prose.text))
+    return _make_only([(prose, code) for prose, code in spans if code is not None and _is_program(code)])
+
+
+def _make_only(found: Sequence[tuple[Prose, str]]) -> Piece | None:
     if len(found) != 1:
         return None
     prose, span = found[0]

@@ -59,13 +59,10 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     used = evidence.find_indices(newest)
     match outcome:
         case Outcome.INCOMPATIBLE:
-            ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-            where = name_releases(evidence, ported, Variant.PORTED)
-            clean = f" Ported to a newer API, it runs cleanly on {where}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 (Ground.CANNOT_RUN,),
-                f"{describe_moved(evidence)}{clean}",
+                f"{describe_moved(evidence)}{_describe_ports(evidence)}",
                 (why, name_build(evidence)),
                 used,
             )
@@ -87,6 +84,22 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 (why,),
                 used,
             )
+
+
+def _describe_ports(evidence: Evidence) -> str:
+    """Return a sentence on the ported runs, which are not of the posted text; empty if they say nothing."""
+    if clean := evidence.find_versions(Answer.GOOD, Variant.PORTED):
+        where = name_releases(evidence, clean, Variant.PORTED)
+        return f" Ported to a newer API, it runs cleanly on {where}."
+    others = [
+        seen
+        for seen in evidence.observations
+        if seen.variant is Variant.PORTED and seen.outcome is Outcome.OTHER_FAILURE
+    ]
+    where = name_releases(evidence, list_versions(evidence.plan, others), Variant.PORTED)
+    if others and all(map(_has_exit_zero, others)):
+        return f" Ported to a newer API, it ends well on {where}, and nothing shows whether its output is right."
+    return f" Ported to a newer API, it fails otherwise than reported on {where}." if others else ""
 
 
 def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
@@ -121,13 +134,14 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if (on_software := _judge_stand_in_driver(evidence, good)) is not None:
         return on_software
     newest = plan.order[-1]
-    if (failing := _find_failure_at_home(evidence)) is not None:
+    if (failing := _find_failure_at_home(evidence) or _find_failure_before(evidence, good)) is not None:
         ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
+        role = "the build of the report's time" if failing.version == plan.reported else "the build before these"
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, and {failing.version}, the build of"
-            f" the report's time, ends with {ends}.",
+            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, and {failing.version}, {role}, ends"
+            f" with {ends}.",
             ("to decide: the full error message as printed",),
             used + evidence.find_indices(failing.version),
         )
@@ -205,6 +219,29 @@ def _find_failure_at_home(evidence: Evidence) -> Observation | None:
     if not runs or not fails or not evidence.has_build_of_its_time() or any(map(_has_exit_zero, runs)):
         return None
     return runs[0]
+
+
+def _find_failure_before(evidence: Evidence, good: Sequence[str]) -> Observation | None:
+    """Return the failure of the build before all clean ones, if its exception is the reported one.
+
+    Only where no build stands for the version that the report names. The report may tell the message in its own
+    words, and the failure may be fixed since that build.
+    """
+    plan, claim = evidence.plan, evidence.plan.claim
+    if plan.reported is not None or not claim.versions or claim.signature is None:
+        return None
+    tried = evidence.list_tested(Variant.ORIGINAL)
+    older = tried[: min(map(tried.index, good))]
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    runs = [seen for seen in evidence.list_originals() if older and seen.version == older[-1]]
+    same = all(
+        seen.outcome is Outcome.OTHER_FAILURE
+        and seen.signature is not None
+        and seen.signature.type == claim.signature.type
+        and not is_rejected(seen, vocabulary)
+        for seen in runs
+    )
+    return runs[0] if runs and same and not any(map(_has_exit_zero, runs)) else None
 
 
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:

@@ -34,7 +34,10 @@ _TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORE
 _NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
 _TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
-_DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
+_DIFFERENCE = re.compile(
+    r"diff|err|mismatch|delta|deviation|discrepan|(?<![a-z])(?:max_? ?abs|abs_? ?max|mae|r?mse)(?![a-z])",
+    re.IGNORECASE,
+)
 
 
 class Reading(Enum):
@@ -98,6 +101,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     as_reported = sum(search.finds(line, printed) for line in wrong)
     as_expected = sum(search.finds(line, printed) for line in right)
     if as_reported and as_expected:
+        if as_reported == len(wrong) and any(map(_tells_difference, wrong)):
+            return Reading.WRONG  # it prints its reference too, and how far the result is from the reference
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
@@ -112,6 +117,13 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if not right and any(_has_become_right(line, masked) for line in wrong):
         return Reading.CHANGED
     return Reading.UNKNOWN
+
+
+def _tells_difference(line: Line) -> bool:
+    """True for a line that states a difference, and no more than one value: ``max error = 4.0``."""
+    values = [token for token in line if isinstance(token, float)]
+    label = " ".join(token for token in line if isinstance(token, str))
+    return len(values) == 1 and abs(values[0]) > ABSOLUTE and _DIFFERENCE.search(label) is not None
 
 
 def _weigh_shares(reported: float, expected: float) -> Reading:

@@ -195,6 +195,17 @@ class Catalogue:
             default=None,
         )
 
+    def find_oldest_early(self, toolchain: str, text: str) -> Release | None:
+        """Return the oldest early build for a version that is older than all early builds; None for other texts.
+
+        Of all builds at hand, this one has the most of that version's API.
+        """
+        listing = self.get_listing(toolchain)
+        found = _VERSION.search(text.strip().lower())
+        version = parse_version(found["version"]) if found else None
+        oldest = min((r for r in listing.releases if r.is_early), key=lambda release: release.order, default=None)
+        return oldest if oldest is not None and version is not None and version < oldest.order else None
+
     def find_early_before_day(self, toolchain: str, day: date) -> Release | None:
         """Return the youngest early build of a day before the first release; None for other days.
 

@@ -126,6 +126,8 @@ class PythonNames:
     """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""
     submodule_requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Submodule → distributions that the submodule imports, and that the compiler's wheel does not require."""
+    call_bounds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Function, by its last name → distribution → the versions of it that the function can take."""
     readers: frozenset[str] = frozenset()
     """Functions that read a file."""
     writers: frozenset[str] = frozenset()

@@ -37,6 +37,9 @@ _GONE_FOR_GOOD = (
     _drop_name("0.20.0", "tvm.contrib.graph_executor", None, "module", note="Relax runs on relax.VirtualMachine"),
     _drop_name("0.20.0", "tvm.driver.tvmc", None, "module"),
     _drop_name("0.20.0", "tvm.te.create_schedule", None, note="te.create_prim_func, then a schedule of tvm.s_tir"),
+    _drop_name("0.20.0", "tvm.te.decl_tensor_intrin", None, note="tvm.s_tir.tensor_intrin"),
+    _drop_name("0.20.0", "tvm.te.hybrid", None, "module", note="write TVMScript"),
+    _drop_name("0.20.0", "tvm.te.schedule", None, "module", note="schedules: tvm.s_tir"),
     _drop_name("0.20.0", "tvm.lower", None, note="tvm.compile does it"),
     _drop_name("0.24.0", "tvm.runtime.container", None, "module"),
     _drop_name("0.24.0", "tvm.ir.container", None, "module"),
@@ -63,9 +66,20 @@ _BEFORE_0_7 = (
     *_move_names(
         *("0.7.0", "tvm", "tvm.tir"),
         "abs ceil floor round trunc nearbyint cos sin atan erf rsqrt power popcount fmod isnan floordiv floormod "
-        "truncdiv truncmod indexdiv indexmod div call_packed call_extern min_value max_value",
+        "truncdiv truncmod indexdiv indexmod div call_packed call_extern call_pure_extern min_value max_value",
     ),
-    *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Add Sub Mul Select"),
+    _drop_name("0.16.dev0", "tvm.convert", "tvm.runtime.convert", exact=True),
+    *_move_names("0.7.0", "tvm", "tvm.te", "tag_scope decl_tensor_intrin"),
+    *_move_names("0.7.0", "tvm", "tvm.te", "hybrid tensor", "module"),
+    *_move_names("0.7.0", "tvm.schedule", "tvm.te.schedule", "InferBound ScheduleOps"),
+    *_move_names("0.7.0", "tvm", "tvm.ir", "load_json save_json"),
+    _move_name("0.7.0", "tvm.make.node", "tvm.ir.make_node"),
+    *_move_names(
+        *("0.7.0", "tvm.expr", "tvm.tir"),
+        "Var IntImm FloatImm StringImm Add Sub Mul Mod Min Max EQ NE LT LE GT GE And Or Not Select Cast Let "
+        "Broadcast Ramp Shuffle",
+    ),
+    *_move_names("0.7.0", "tvm.stmt", "tvm.tir", "For AttrStmt IfThenElse Evaluate AssertStmt"),
     *_move_names(
         *("0.7.0", "tvm.make", "tvm.tir"),
         "Add Sub Mul Div Mod Min Max EQ NE LT LE GT GE And Or Not Select Cast Evaluate IfThenElse LetStmt AssertStmt "
@@ -74,7 +88,12 @@ _BEFORE_0_7 = (
     _drop_name("0.7.0", "tvm.context", "tvm.device", exact=True),
     _drop_name("0.25.0", "tvm.target.create", "tvm.target.Target", exact=True),
     _drop_name("0.7.0", "tvm.module.load", "tvm.runtime.load_module", exact=True),
+    _drop_name("0.7.0", "tvm.module.enabled", "tvm.runtime.enabled", exact=True),
+    _drop_name("0.7.0", "tvm.ndarray", "tvm.nd", "module", exact=True),
+    _drop_name("0.7.0", "tvm.nd.context", "tvm.device", exact=True),
     _drop_name("0.7.0", "topi", "tvm.topi", "module", exact=True),
+    _drop_name("0.7.0", "topi.util", "tvm.topi.utils", "module", exact=True),
+    *_move_names("0.8.0", "tvm", "tvm", "topi.util=topi.utils contrib.util=contrib.utils", "module"),
     _drop_name("0.7.0", "nnvm", None, "module", note="Relay replaced it, then Relax: tvm.relax"),
     _drop_name("0.20.0", "vta", None, "module", note="the VTA accelerator left the project"),
     _drop_name("0.7.0", "tvm.relay.Module", "tvm.IRModule", exact=True),

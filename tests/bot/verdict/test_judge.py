@@ -525,6 +525,40 @@ def test_what_fails_on_forks_only_is_not_testable() -> None:
 
 
 @pytest.mark.parametrize(
+    ("outcomes", "type_", "kind"),
+    [
+        ((S, P, P, P), "InternalError", VerdictKind.INCONCLUSIVE),
+        ((S, P, P, P), "ValueError", VerdictKind.NOT_REPRODUCED),
+        ((P, S, P, P), "InternalError", VerdictKind.NOT_REPRODUCED),
+        ((I, P, P, P), "InternalError", VerdictKind.NOT_REPRODUCED),
+    ],
+)
+def test_the_reported_exception_before_all_clean_builds_is_no_clean_run(
+    outcomes: Sequence[Outcome], type_: str, kind: VerdictKind
+) -> None:
+    """No build stands for the named version. The report may word the message, and a fix may follow."""
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(PLAN.claim, versions=("0.9.dev3",)))
+    other = Signature(type=type_, message="another message")
+    seen = [
+        observe(version, outcome, signature=other if outcome is S else None)
+        for version, outcome in zip(ORDER, outcomes, strict=True)
+    ]
+    verdict = judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
+    assert verdict.kind is kind
+    assert ("1.0, the build before these, ends with" in verdict.headline) is (kind is VerdictKind.INCONCLUSIVE)
+
+
+def test_what_a_port_shows_is_told_where_it_decides_nothing() -> None:
+    """A ported run that fails otherwise, or prints values that nothing can be compared with, is evidence too."""
+    ported = {"variant": Variant.PORTED, "fork": "a fork at 123"}
+    fails = judge(evidence((I, I, I, I), observe("1.0", Outcome.OTHER_FAILURE, ended=Exited(code=1), **ported)))
+    prints = judge(evidence((I, I, I, I), observe("1.0", Outcome.OTHER_FAILURE, ended=Exited(code=0), **ported)))
+    assert fails.kind is prints.kind is VerdictKind.UNTESTABLE
+    assert "Ported to a newer API, it fails otherwise than reported on fork 1.0." in fails.headline
+    assert "it ends well on fork 1.0, and nothing shows whether its output is right" in prints.headline
+
+
+@pytest.mark.parametrize(
     ("outcome", "kind"), [(M, VerdictKind.CONFIRMED), (P, VerdictKind.FIXED), (I, VerdictKind.UNTESTABLE)]
 )
 def test_a_port_decides_what_only_a_fork_runs_as_posted(outcome: Outcome, kind: VerdictKind) -> None:

@@ -95,6 +95,7 @@ PYTHON = PythonNames(
         "tvm.meta_schedule": ("psutil", "cloudpickle"),
         "tvm.s_tir.meta_schedule": ("psutil", "cloudpickle"),
     },
+    call_bounds={"from_keras": {"tensorflow-cpu": "<2.16", "keras": "<3"}},  # it reads models of Keras 2 alone
     readers=frozenset(
         {
             *("tvm.runtime.load_module", "runtime.load_module", "tvm.module.load", "relax.vm.load_exec"),

@@ -52,6 +52,13 @@ def test_a_fence_never_closed_runs_to_the_end() -> None:
     assert parse_blocks("```\na\nb\n") == [("", "a\nb\n", (2, 3))]
 
 
+def test_a_fence_may_end_behind_the_last_word_of_its_code() -> None:
+    """Only where the fences of the text do not pair. The fences below keep their places."""
+    body = "```py\na\nb()```\nprose\n\n```\nc\n```\n"
+    assert parse_blocks(body) == [("py", "a\nb()\n", (2, 3)), ("", "c\n", (7, 7))]
+    assert parse_blocks("```py\na = x```\nb\n```\n") == [("py", "a = x```\nb\n", (2, 3))]
+
+
 def test_three_quotes_are_a_fence_only_where_no_real_fence_is() -> None:
     """A docstring in real code is no fence."""
     assert parse_blocks("'''python\na\n'''\n") == [("python", "a\n", (2, 2))]

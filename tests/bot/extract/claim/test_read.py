@@ -579,3 +579,33 @@ def test_a_remark_about_another_program_is_no_failure(remark: str) -> None:
     """What ought to happen, what works, a call that is left out, a name without a message."""
     found = extract_claim(f"It does not work.\n\n```python\n{PROGRAM}{remark}```\n", "tvm: blur is refused")
     assert found.signature is None
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "named"),
+    [
+        (
+            "[Bug] ValueError: the axis check is too strict",
+            "A `ValueError` occurs in the import with the message `axis 3 is out of the range of rank 2`.",
+            ("ValueError", "axis 3 is out of the range of rank 2"),
+        ),
+        (
+            "[Bug] import fails",
+            'A TypeError is thrown. The error message is: "cannot read a tensor of rank two".',
+            ("TypeError", "cannot read a tensor of rank two"),
+        ),
+    ],
+)
+def test_a_message_that_a_sentence_quotes_comes_before_the_title(
+    title: str, said: str, named: tuple[str, str]
+) -> None:
+    """The title has the reporter's own words behind the name of the exception."""
+    found = extract_repro(f"{said}\n\n```python\nimport tvm\ntvm.build(0)\n```\n", title).claim.signature
+    assert found is not None
+    assert (found.type, found.message) == named
+
+
+def test_a_message_that_the_reporter_wishes_is_no_failure() -> None:
+    said = 'The TypeError should have the message "cannot read a tensor of rank two".'
+    found = extract_repro(f"{said}\n\n```python\nimport tvm\ntvm.build(0)\n```\n", "[Bug] import fails").claim
+    assert found.signature is None or found.signature.message != "cannot read a tensor of rank two"

@@ -436,6 +436,14 @@ def test_a_program_given_to_python_c_is_a_testcase() -> None:
     assert [r.kind for r in found.repairs] == ["take-argument"]
 
 
+@pytest.mark.parametrize("shown", ["\n\n```\n{command}\n```\n\n", "`{command}`"])
+def test_the_program_that_a_command_gives_to_python_is_read_without_a_prompt(shown: str) -> None:
+    command = 'python3 -c "import tvm; tvm.build(tvm.IRModule(), target=7)"'
+    text = f"Run {shown.format(command=command)} and see:\n\n```\nTypeError: no such target\n```\n"
+    found = extract_repro(text)
+    assert found.testcase.files["repro.py"] == "import tvm; tvm.build(tvm.IRModule(), target=7)\n"
+
+
 PLOTTED = """
     ```python
     import tvm

@@ -24,3 +24,17 @@ def test_a_part_of_the_compiler_brings_the_packages_that_it_imports_later(line: 
 
 def test_the_compiler_alone_needs_no_package() -> None:
     assert read_imports(ast.parse("import tvm\nfrom tvm import relax"), "tvm").requirements == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "needed"),
+    [
+        ("relay.frontend.from_keras(model)", "tensorflow-cpu<2.16"),
+        ("from_keras(model)", "tensorflow-cpu<2.16"),
+        ("relay.frontend.from_tflite(model)", "tensorflow-cpu"),
+    ],
+)
+def test_a_call_limits_the_versions_of_a_package(call: str, needed: str) -> None:
+    """The importer reads models of Keras 2. TensorFlow of 2024 brings Keras 3."""
+    code = f"from tensorflow import keras\nfrom tvm import relay\nmodule = {call}"
+    assert read_imports(ast.parse(code), "tvm").requirements == (needed,)

@@ -50,3 +50,11 @@ def test_a_script_beside_the_program_is_the_testcase() -> None:
     script = "```python\nimport tvm\nfrom tvm import relay\nrelay.build(relay.fromtext(open(0).read()))\n```\n"
     found = extract_repro(f"{script}\n{show(PROGRAM)}", "[Bug] relay fails", "apache/tvm")
     assert list_repairs(found) == []
+
+
+def test_the_answer_to_a_part_of_a_program_speaks_of_no_other_language() -> None:
+    """Relay's operations look like MLIR. A compiler without programs for MLIR is not asked for commands."""
+    part = "%0 = nn.relu(%data);\n%1 = nn.batch_flatten(%0);\n%2 = add(%1, %1);"
+    found = extract_no_repro(show(part), "[Bug] relay fails", "apache/tvm")
+    assert "MLIR" not in found.reason
+    assert [one.name for one in found.missing] == ["the Python code that compiles and runs the program shown"]

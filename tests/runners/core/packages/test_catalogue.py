@@ -247,6 +247,13 @@ def test_the_fork_before_a_version_older_than_the_releases_is_found(catalogue: C
     assert {text: fork.version if fork else None for text, fork in found.items()} == expected
 
 
+def test_the_oldest_fork_stands_for_a_version_older_than_all_forks(catalogue: Catalogue) -> None:
+    """It has more of that version's API than any later build."""
+    expected = {"0.9.0": "0.16.dev0", "v0.14.dev273": "0.16.dev0", "0.17.0": None, "0.25.0": None, "main": None}
+    found = {text: catalogue.find_oldest_early("tvm", text) for text in expected}
+    assert {text: fork.version if fork else None for text, fork in found.items()} == expected
+
+
 def test_the_fork_before_a_day_older_than_the_releases_is_found(catalogue: Catalogue) -> None:
     """The first release after that day may hold the fix already."""
     expected = {date(2026, 4, 19): "0.22.0", date(2025, 1, 1): "0.17.dev0", date(2020, 1, 1): None}
