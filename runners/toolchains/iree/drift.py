@@ -30,6 +30,8 @@ _SUCCESSORS = {
 }
 """Renamed flags and passes. Every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
 
+_EARLIEST = "20230209.425"
+"""The earliest build that runs here. Names of 2021 and 2022 are unknown to every build."""
 _NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
 
 _VALUES = tuple(
@@ -56,7 +58,7 @@ _RUNNERS = ("iree-run-module", "iree-benchmark-module")
 """Programs with the same flags of the runtime. The table lists those of the first."""
 _RUNTIME = tuple(
     DriftEntry(
-        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
+        old=old, new=new, kind="flag", gone_in=_EARLIEST, exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
     )
     for old, new in _RENAMED_IN_2023.items()
     for tool in _RUNNERS
@@ -120,6 +122,14 @@ _RENAMED_BY_2024 = {
     },
 }
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+_GONE_EARLIER = frozenset(
+    {
+        *("--iree-mlir-to-vm-bytecode-module", "--iree-flow-dispatch-linalg-on-tensors"),
+        "--iree-codegen-llvm-experimental-linalg-on-tensors",
+        *(f"--iree-hal-target-backends={name}" for name in ("dylib-llvm-aot", "dylib", "llvm-aot")),
+    }
+)
+"""Flags that no build here knows, by the help of the builds of 2023 and 2024."""
 _PASSES = {
     "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
     **{
@@ -130,7 +140,13 @@ _PASSES = {
 """Passes that were renamed before the first numbered release. The file comes from IREE's history."""
 _COMPILER = tuple(
     DriftEntry(
-        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed before the first release", of=tool
+        old=old,
+        new=new,
+        kind="flag",
+        gone_in=_EARLIEST if old in _GONE_EARLIER else "2.9.0",
+        exact=True,
+        note="renamed before the first release",
+        of=tool,
     )
     for tool, renamed in (
         ("iree-compile", _RENAMED_BY_2024),
