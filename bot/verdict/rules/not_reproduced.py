@@ -51,7 +51,9 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
     others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     ends_well = any(map(_has_exit_zero, others))  # it runs there, although nothing tells whether its output is right
-    if others and (ends_well or _fails_where_reported(evidence, others) or not cannot_run):
+    if others and (
+        ends_well or _fails_where_reported(evidence, others) or not cannot_run or _fails_unquoted(evidence)
+    ):
         return _judge_other_failures(evidence)
     outcome = max(sorted(skips), key=lambda kind: (kind in cannot_run, skips[kind]))
     newest = find_newest_run(evidence)
@@ -265,6 +267,17 @@ def _fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) ->
     if plan.reported is not None and evidence.has_reported_release():
         relevant.add(plan.reported)
     return any(seen.version in relevant for seen in failing)
+
+
+def _fails_unquoted(evidence: Evidence) -> bool:
+    """True if the build that is closest to the report reads the text and fails, and the report quotes no failure."""
+    plan, claim = evidence.plan, evidence.plan.claim
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    unquoted = claim.signature is None and claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
+    own = (seen for seen in evidence.list_originals() if seen.version == plan.reported)
+    return unquoted and any(
+        seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in own
+    )
 
 
 def _judge_other_failures(evidence: Evidence) -> Verdict:

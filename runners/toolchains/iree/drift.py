@@ -71,6 +71,14 @@ _LLVM_FLAGS = """
     loop-unrolling loop-vectorization sanitize slp-vectorization static-library-output-path system-linker-path
     target-abi target-cpu target-cpu-features target-float-abi target-triple wasm-linker-path
 """
+_VULKAN_FAMILIES = {
+    **{"ada": "rtx4090", "ampere": "rtx3080 rtx3090 a100", "pascal": "", "turing": "t4 rtx2080ti"},
+    **{"rdna1": "5700xt", "rdna2": "6800xt 6900 6900xt", "rdna3": "780m 7900 7900xtx w7900"},
+    **{"adreno": "a640 a650 a660 a730 a740", "valhall": "g77 g78 g710"},
+}
+"""Families of GPUs and their chips, as target triples named them until 2024."""
+_VULKAN_CHIPS = frozenset({"rtx3080", "rtx3090", "a100"})
+"""Chips that every release knows as targets of their own. The target of any other chip is its family."""
 _RENAMED_BY_2024 = {
     **{f"--iree-llvm-{name}": f"--iree-llvmcpu-{name}" for name in _LLVM_FLAGS.split()},
     **{
@@ -116,9 +124,12 @@ _RENAMED_BY_2024 = {
         ("--iree-flow-dispatch-linalg-on-tensors", "--iree-codegen-llvm-experimental-linalg-on-tensors"), ""
     ),
     **{
-        f"--iree-vulkan-target-triple={chip}-{system}": f"--iree-vulkan-target={chip}"
-        for chip in ("ada", "adreno", "ampere", "pascal", "rdna1", "rdna2", "rdna3", "turing", "valhall")
-        for system in ("unknown-linux", "unknown-unknown")
+        f"--iree-vulkan-target-triple={family}-{chip}-{system}": (
+            f"--iree-vulkan-target={chip if chip in _VULKAN_CHIPS else family}"
+        )
+        for family, chips in _VULKAN_FAMILIES.items()
+        for chip in ("unknown", *chips.split())
+        for system in ("linux", "unknown", "windows", "android29", "android30", "android31", "android34")
     },
 }
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""

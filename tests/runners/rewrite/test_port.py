@@ -875,3 +875,16 @@ def test_a_call_of_2021_is_ported_to_the_builds_of_2023() -> None:
         ("iree-run-module", "--module=a.vmfb", "--function=f", "--device=local-task"),
     )
     assert done.testcase.files["a.mlir"].startswith("func.func @f() -> i32 {\n  %c = arith.constant 4 : i32\n")
+
+
+@pytest.mark.parametrize(
+    ("triple", "target"),
+    [("rdna3-7900-linux", "rdna3"), ("ampere-rtx3090-windows", "rtx3090"), ("valhall-unknown-unknown", "valhall")],
+)
+def test_a_target_triple_of_vulkan_becomes_the_chip_or_its_family(triple: str, target: str) -> None:
+    steps = (("iree-compile", "--iree-hal-target-backends=vulkan", f"-iree-vulkan-target-triple={triple}", "a.mlir"),)
+    files = {"a.mlir": "func.func @f() {\n  return\n}\n"}
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=files, steps=steps)
+    done = port_testcase(testcase, "3.13.0", iree)
+    assert done is not None
+    assert done.testcase.steps[0][2] == f"--iree-vulkan-target={target}"
