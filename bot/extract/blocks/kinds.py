@@ -31,7 +31,7 @@ _AFTER_MLIR = re.compile(
     r"|^={3,}|^-{5,}$",
     re.M,
 )
-_DUMP = re.compile(r"^[ \t]*// -----// IR Dump (?:After|Before)", re.M)
+_DUMP = re.compile(r"^[ \t]*// (?:-----//|\*\*\*) IR Dump (?:After|Before)", re.M)
 _MODULE_ROW = re.compile(r"^module\b[^\n]*\{\s*$", re.M)
 _NATIVE_TEXT = re.compile(
     r"^[ \t]*(?:#include [<\"]|template ?<|namespace \w+|using namespace |void \w+\(|static \w+ \w+"

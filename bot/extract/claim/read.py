@@ -182,6 +182,10 @@ _ERROR = _any_of(
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
+_SHOULD_WORK = _any_of(
+    r"should (?:work|compile|lower|legali[sz]e|run|be (?:supported|legal|handled|accepted|lowered|legali[sz]ed))\b"
+)
+"""A title that says what should be possible: it is not. In a sentence, the words are often a remark."""
 _SLOW = _any_of(
     *(r"slow(?:er|ness|down|s down|ed down)?\b(?! path)", r"(?:performance|perf|latency|speed|compile.time) regress"),
     *(r"(?:compil\w*|build|run|execution|inference) times? (?:grow|grew|increase|double|went|go(?:es)? up)",),
@@ -283,7 +287,10 @@ _KINDS = (
     (ClaimKind.MEMORY, _MEMORY),
 )
 """In prose, time and memory come last: reports of all kinds mention them."""
-_TITLE_KINDS = (*_KINDS[:2], (ClaimKind.SLOW, _SLOW), (ClaimKind.MEMORY, _MEMORY), *_KINDS[2:])
+_TITLE_KINDS = (
+    *(*_KINDS[:2], (ClaimKind.SLOW, _SLOW), (ClaimKind.MEMORY, _MEMORY), *_KINDS[2:]),
+    (ClaimKind.ERROR, _SHOULD_WORK),
+)
 
 
 def _classify_failure(source: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:

@@ -58,13 +58,21 @@ def _order_calls(calls: Sequence[LocatedCall], tools: CommandLineTools) -> Seque
 
 
 def assemble_plain_compile(
-    pieces: Sequence[Piece], device: str, tools: CommandLineTools, told: tuple[str, ...] = ()
+    pieces: Sequence[Piece],
+    device: str,
+    tools: CommandLineTools,
+    told: tuple[str, ...] = (),
+    named: Sequence[str] = (),
 ) -> Workspace | None:
     """Return the compiler's most ordinary call on the best MLIR, for a report about compiling without a command.
 
-    ``told`` are the flags that sentences of the report give.
+    ``told`` are the flags that sentences of the report give, ``named`` the operations that its title names: the
+    only MLIR of a report is its testcase if it uses one of them, also below words such as "should be".
     """
-    inputs = [p for p in rank_inputs(pieces) if not is_dump(p) and p.cue not in (Cue.WORKS, Cue.EXPECTED)]
+    given = [p for p in rank_inputs(pieces) if not is_dump(p) and p.cue is not Cue.WORKS]
+    inputs = [p for p in given if p.cue is not Cue.EXPECTED]
+    if len(given) == 1 and any(name in given[0].text for name in named):
+        inputs = given
     if not inputs:
         return None
     piece = min(inputs, key=lambda one: is_reproducer(one, tools))

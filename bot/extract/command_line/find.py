@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, parse_commands
+from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, is_stand_in, parse_commands
 from runners.core.toolchain.reports import CommandLineTools
 
 MAX_COMMANDS = 24
@@ -29,16 +29,25 @@ def find_commands(
             commands, left_out = parse_commands(piece.text)
             calls += [(call, piece) for call in commands]
             ignored += left_out
-    calls = _keep_useful(calls)
+    calls, others = _split_stand_ins(_keep_useful(calls))
     shown = {call.argv[0] for call, _ in calls}
     told = (call for text in _find_in_prose(document) for call in parse_commands(text)[0])
-    in_prose = _keep_useful([(call, None) for call in told if not _is_sentence(call)])
+    in_prose, others_told = _split_stand_ins(_keep_useful([(call, None) for call in told if not _is_sentence(call)]))
     calls += [located for located in in_prose if located[0].argv[0] not in shown]
     if not any(call.argv[0] in tools.compilers for call, _ in calls):
         texts = [(text, piece) for piece in pieces for text in _find_hidden(piece, tools)]
         hidden = _keep_useful([(call, piece) for text, piece in texts for call in parse_commands(text)[0]])
         calls = [*hidden, *calls]
+    if all(call.argv[0] == "python" for call, _ in calls):
+        calls += others or others_told
     return calls, [word for word in dict.fromkeys(ignored) if word]
+
+
+def _split_stand_ins(calls: Iterable[LocatedCall]) -> tuple[list[LocatedCall], list[LocatedCall]]:
+    """Return the calls of the compiler's programs, and those of programs that one of the compiler's stands in for."""
+    found = list(calls)
+    others = [located for located in found if is_stand_in(located[0])]
+    return [located for located in found if located not in others], others
 
 
 def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:

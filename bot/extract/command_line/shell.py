@@ -14,6 +14,8 @@ MAX_ROUNDS = 8
 
 TOOLS = frozenset({"python", *(name for tools in list_tools() for name in tools.programs)})
 """Programs that may become steps. All others are left out, and a repair says so."""
+STAND_INS = {name: program for tools in list_tools() for name, program in tools.stand_ins.items()}
+"""Program of another project → the program of a compiler that runs in its place."""
 TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in list_tools())
 """The source of a regular expression for the beginning of the compilers' program names."""
 PROMPT = (
@@ -23,7 +25,9 @@ PROMPT = (
 )
 """The source of a regular expression for a prompt: user and host, a directory, PowerShell's, or a plain ``$``."""
 PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
-_PROGRAMS = any_of(re.escape(name) for t in list_tools() for name in sorted(t.programs | t.other_programs))
+_PROGRAMS = any_of(
+    re.escape(name) for t in list_tools() for name in sorted({*t.programs, *t.other_programs, *t.stand_ins})
+)
 _COMMAND = re.compile(
     rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
     r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
@@ -216,4 +220,9 @@ def _read_tool(word: str) -> str | None:
     name = re.split(r"[\\/]", word)[-1].removesuffix(".exe")
     if re.fullmatch(r"python(?:3(?:\.\d{1,2})?)?", name):
         return "python"
-    return name if name in TOOLS else None
+    return name if name in TOOLS else STAND_INS.get(name)
+
+
+def is_stand_in(call: ToolCall) -> bool:
+    """True for a call of a program of another project, in whose place a program of the compiler runs."""
+    return re.split(r"[\\/]", call.written)[-1].removesuffix(".exe") in STAND_INS

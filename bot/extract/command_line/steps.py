@@ -54,7 +54,14 @@ def _straighten_word(work: Workspace, word: str) -> str:
     straight = word.translate({0x2013: "--", 0x2014: "--", 0x201C: '"', 0x201D: '"'})
     if straight != word:
         work.add_repair("straighten-quotes", f"{word} to {straight}")
+    opened = straight.count("(") - straight.count(")")
+    if _PIPELINE.match(straight) and opened > 0:
+        straight += ")" * opened
+        work.add_repair("close-pipeline", f"closed {opened} parentheses of the pass pipeline")
     return straight
+
+
+_PIPELINE = re.compile(r"--?(?:[\w-]+-)?pass-pipeline=")
 
 
 def _add_python_step(work: Workspace, argv: list[str]) -> None:

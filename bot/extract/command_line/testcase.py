@@ -64,7 +64,9 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     if claim.kind not in _SHOWN_BY_CALLS:
         return None
     device = choose_device(toolchain, devices)
-    workspace = assemble_plain_compile(parsed.pieces, device, tools, _list_told(text, device, tools))
+    flags = _list_told(text, device, tools)
+    named = _OPERATION.findall(parsed.issue.title)
+    workspace = assemble_plain_compile(parsed.pieces, device, tools, flags, named)
     if workspace is None:
         return None
     if claim.kind is ClaimKind.COUNT:
@@ -79,6 +81,8 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     return _make_repro(parsed, toolchain, workspace, devices)
 
 
+_OPERATION = re.compile(r"(?<![\w.])[a-z]\w{0,40}(?:\.[a-z_]\w{0,60}){1,4}(?![\w.])")
+"""An operation of MLIR with its dialect, such as ``linalg.matmul``."""
 _SHOWN_BY_CALLS = frozenset(
     {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT, ClaimKind.COUNT}
 )

@@ -15,6 +15,9 @@ from bot.extract.command_line.brackets import balance_braces
 from bot.extract.types import Missing, Repair
 from runners.core.toolchain.reports import CheckProgram, CommandLineTools
 
+_DOUBLED_ARROW = re.compile(r"->(?:[ \t]*->)+")
+"""A slip of the pen: no type of MLIR has two arrows in a row."""
+
 
 @dataclass(slots=True)
 class Workspace:
@@ -46,6 +49,9 @@ class Workspace:
         text = drop_open_resources(piece.text)
         if text != piece.text:
             self.add_repair("drop-resources", "left out the resources at the end, which break off")
+        if name.endswith(".mlir") and (single := _DOUBLED_ARROW.sub("->", text)) != text:
+            text = single
+            self.add_repair("drop-doubled", f"{name}: `-> ->` to `->`")
         text, balanced = balance_braces(text)
         if balanced:
             self.add_repair("balance-braces", f"{name}: {balanced}")
@@ -166,6 +172,8 @@ def pick_input(work: Workspace, name: str) -> Piece | None:
     if not name:
         return next(iter([*free, *work.inputs]), None)
     named = [p for p in work.inputs if p.name == name]
+    if any(not is_dump(p) and not p.name for p in free):
+        named = [p for p in named if not is_dump(p)]  # the words above a dump may hold the command with its input
     quoted = named or [p for p in work.inputs if _is_quoted(work.output, name, p)]
     if quoted or name in work.linked:
         return next(iter(quoted), None)

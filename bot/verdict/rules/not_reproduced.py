@@ -51,7 +51,9 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
     others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     ends_well = any(map(_has_exit_zero, others))  # it runs there, although nothing tells whether its output is right
-    if others and (ends_well or _fails_where_reported(evidence) or not cannot_run):
+    if others and (
+        ends_well or _fails_where_reported(evidence, others) or not cannot_run or _fails_unquoted(evidence)
+    ):
         return _judge_other_failures(evidence)
     outcome = max(sorted(skips), key=lambda kind: (kind in cannot_run, skips[kind]))
     newest = find_newest_run(evidence)
@@ -292,8 +294,8 @@ def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
     return "" if are_all(evidence, good) else " The other releases neither fail as reported nor run cleanly."
 
 
-def _fails_where_reported(evidence: Evidence) -> bool:
-    """True if another failure occurs on the reported release itself or on the newest release.
+def _fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) -> bool:
+    """True if one of the other failures occurs on the reported release itself or on the newest release.
 
     Another failure on an older release, or on a build that stands in for the reported one, means little.
     """
@@ -301,7 +303,18 @@ def _fails_where_reported(evidence: Evidence) -> bool:
     relevant = {plan.order[-1]}
     if plan.reported is not None and evidence.has_reported_release():
         relevant.add(plan.reported)
-    return any(s.version in relevant and s.outcome is Outcome.OTHER_FAILURE for s in evidence.list_originals())
+    return any(seen.version in relevant for seen in failing)
+
+
+def _fails_unquoted(evidence: Evidence) -> bool:
+    """True if the build that is closest to the report reads the text and fails, and the report quotes no failure."""
+    plan, claim = evidence.plan, evidence.plan.claim
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    unquoted = claim.signature is None and claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
+    own = (seen for seen in evidence.list_originals() if seen.version == plan.reported)
+    return unquoted and any(
+        seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in own
+    )
 
 
 def _judge_other_failures(evidence: Evidence) -> Verdict:
@@ -310,9 +323,10 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     ``different-failure`` needs one on the reported release itself or on the newest release.
     """
     plan = evidence.plan
-    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
-    latest = failing[-1]
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    failing = [seen for seen in others if not is_rejected(seen, vocabulary)] or others
+    latest = failing[-1]
     refused = all(is_rejected(seen, vocabulary) for seen in evidence.list_originals())
     if refused and not evidence.has_reported_release():  # the reporter's own release read the text
         return make_verdict(
@@ -343,7 +357,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     # A run that ends by itself is no hang, whatever the report quotes.
     known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
     claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
-    if claim_is_known and _fails_where_reported(evidence):
+    if claim_is_known and _fails_where_reported(evidence, failing):
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
             (Ground.FAILS, Ground.NOT_AS_REPORTED),

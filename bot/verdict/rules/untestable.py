@@ -75,7 +75,7 @@ def name_build(evidence: Evidence) -> str:
     findings = (finding for seen in evidence.list_originals() for finding in seen.findings)
     moved = {str(f.evidence.get("name")) for f in findings if f.kind is FindingKind.API_MOVED}
     gone = {
-        Version(entry.gone_in): entry.old
+        order_version(entry.gone_in): entry.old
         for entry in find_toolchain(toolchain).DRIFT
         if entry.old in moved and entry.gone_in is not None and not entry.listed
     }

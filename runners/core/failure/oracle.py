@@ -288,11 +288,18 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
         return True
     if context.drift is not None:
         return False  # the lines around a moved name are the testcase's own
-    lines = (line for line in text.splitlines()[-400:] if not _FRAME.match(line))
+    lines = (line for line in _drop_echoes(text.splitlines()[-400:]) if not _FRAME.match(line))
     printed = (_split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
 
 
+def _drop_echoes(lines: Sequence[str]) -> list[str]:
+    """Return the lines of an output without those of the input that a diagnostic repeats above its caret."""
+    return [line for line, below in zip(lines, (*lines[1:], ""), strict=True) if not _CARET.fullmatch(below)]
+
+
+_CARET = re.compile(r"\s*[~^][~^\s]*")
+"""The row below the line that a diagnostic is about. The line is the testcase's own, whatever is wrong with it."""
 MAX_TOLD_LINES = 200
 _LOCATION = re.compile(r"^\S{1,300}:\d+:\d+: ")
 """The place of a diagnostic: the reporter's file may have another name."""

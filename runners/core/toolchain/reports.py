@@ -206,6 +206,9 @@ class CommandLineTools:
     """Programs that may become steps. All others are left out, and a repair says so."""
     other_programs: frozenset[str] = frozenset()
     """Programs that are recognized as commands and never become steps."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    """Program of another project → the program of this one that has the same passes. It runs in its place if the
+    report calls no program of this project."""
     compiler: str
     """The program that makes a module."""
     compilers: frozenset[str]

@@ -30,6 +30,8 @@ _SUCCESSORS = {
 }
 """Renamed flags and passes. Every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
 
+_EARLIEST = "20230209.425"
+"""The earliest build that runs here. Names of 2021 and 2022 are unknown to every build."""
 _NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
 
 _VALUES = tuple(
@@ -56,7 +58,7 @@ _RUNNERS = ("iree-run-module", "iree-benchmark-module")
 """Programs with the same flags of the runtime. The table lists those of the first."""
 _RUNTIME = tuple(
     DriftEntry(
-        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
+        old=old, new=new, kind="flag", gone_in=_EARLIEST, exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
     )
     for old, new in _RENAMED_IN_2023.items()
     for tool in _RUNNERS
@@ -69,6 +71,14 @@ _LLVM_FLAGS = """
     loop-unrolling loop-vectorization sanitize slp-vectorization static-library-output-path system-linker-path
     target-abi target-cpu target-cpu-features target-float-abi target-triple wasm-linker-path
 """
+_VULKAN_FAMILIES = {
+    **{"ada": "rtx4090", "ampere": "rtx3080 rtx3090 a100", "pascal": "", "turing": "t4 rtx2080ti"},
+    **{"rdna1": "5700xt", "rdna2": "6800xt 6900 6900xt", "rdna3": "780m 7900 7900xtx w7900"},
+    **{"adreno": "a640 a650 a660 a730 a740", "valhall": "g77 g78 g710"},
+}
+"""Families of GPUs and their chips, as target triples named them until 2024."""
+_VULKAN_CHIPS = frozenset({"rtx3080", "rtx3090", "a100"})
+"""Chips that every release knows as targets of their own. The target of any other chip is its family."""
 _RENAMED_BY_2024 = {
     **{f"--iree-llvm-{name}": f"--iree-llvmcpu-{name}" for name in _LLVM_FLAGS.split()},
     **{
@@ -114,12 +124,23 @@ _RENAMED_BY_2024 = {
         ("--iree-flow-dispatch-linalg-on-tensors", "--iree-codegen-llvm-experimental-linalg-on-tensors"), ""
     ),
     **{
-        f"--iree-vulkan-target-triple={chip}-{system}": f"--iree-vulkan-target={chip}"
-        for chip in ("ada", "adreno", "ampere", "pascal", "rdna1", "rdna2", "rdna3", "turing", "valhall")
-        for system in ("unknown-linux", "unknown-unknown")
+        f"--iree-vulkan-target-triple={family}-{chip}-{system}": (
+            f"--iree-vulkan-target={chip if chip in _VULKAN_CHIPS else family}"
+        )
+        for family, chips in _VULKAN_FAMILIES.items()
+        for chip in ("unknown", *chips.split())
+        for system in ("linux", "unknown", "windows", "android29", "android30", "android31", "android34")
     },
 }
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+_GONE_EARLIER = frozenset(
+    {
+        *("--iree-mlir-to-vm-bytecode-module", "--iree-flow-dispatch-linalg-on-tensors"),
+        "--iree-codegen-llvm-experimental-linalg-on-tensors",
+        *(f"--iree-hal-target-backends={name}" for name in ("dylib-llvm-aot", "dylib", "llvm-aot")),
+    }
+)
+"""Flags that no build here knows, by the help of the builds of 2023 and 2024."""
 _PASSES = {
     "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
     **{
@@ -130,7 +151,13 @@ _PASSES = {
 """Passes that were renamed before the first numbered release. The file comes from IREE's history."""
 _COMPILER = tuple(
     DriftEntry(
-        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed before the first release", of=tool
+        old=old,
+        new=new,
+        kind="flag",
+        gone_in=_EARLIEST if old in _GONE_EARLIER else "2.9.0",
+        exact=True,
+        note="renamed before the first release",
+        of=tool,
     )
     for tool, renamed in (
         ("iree-compile", _RENAMED_BY_2024),

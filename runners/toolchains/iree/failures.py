@@ -48,6 +48,8 @@ FAILURES = FailureVocabulary(
         re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
         re.compile(r"\bresource does not exist$|^resource data missing in input IR"),
+        re.compile(r"\bMLIR Textual PassPipeline Parser:"),
+        re.compile(r"properties dictionary is missing required attribute|\binvalid properties .{1,200} for op "),
         re.compile(r"^can't run '.+' pass manager on '.+' op|expected pass pipeline to be wrapped with the anchor"),
         re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),

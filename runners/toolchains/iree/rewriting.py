@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from runners.core.packages.versions import order_version
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.rewriting import (
     Argument,
@@ -86,6 +87,10 @@ _NO_BACKENDS = {
 """Names of drivers, and earlier names of backends → the backend whose driver the loader of a module takes."""
 
 
+_NO_MHLO = order_version("20230815.614")
+"""The first build that reads StableHLO alone. Earlier ones call their input type MHLO, and read both."""
+
+
 _IMPLIED = tuple(
     ImpliedArgument(
         function=f"iree.runtime{module}.VmModule.from_flatbuffer",
@@ -103,7 +108,7 @@ def find_idioms(version: str) -> Idioms:
     return Idioms(
         find_embedded=lambda text: Embedded(language="mlir") if MODULE_TEXT.search(text) else None,
         port_mlir=lambda text: port_notations(text, version),
-        port_string=_port_string,
+        port_string=lambda use, text: _port_string(use, text, version),
         flags_program="iree-compile",
         rename_program=_rename_program,
         implied=_IMPLIED,
@@ -133,14 +138,14 @@ def _rename_program(argv: Sequence[str]) -> str | None:
     return "iree-compile" if argv[0] == "ireec" or (argv[0] == "iree-translate" and translates) else None
 
 
-def _port_string(use: StringUse, text: str) -> Expression | None:
+def _port_string(use: StringUse, text: str, version: str) -> Expression | None:
     """Write the names of backends, drivers and input types of earlier years."""
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
             return Expression(code='"llvm-cpu"', notation=True)
         case Argument(function=function, keyword="backend") if text in _NO_BACKENDS and _loads_module(function):
             return Expression(code=repr(_NO_BACKENDS[text]), notation=True)
-        case Argument(keyword="input_type") if text in INPUT_TYPES:
+        case Argument(keyword="input_type") if text in INPUT_TYPES and order_version(version) >= _NO_MHLO:
             return Expression(code=repr(INPUT_TYPES[text]), notation=True)
         case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
             function, keyword

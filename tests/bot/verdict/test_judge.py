@@ -943,6 +943,16 @@ def test_other_clean_ports_show_nothing(outcomes: Sequence[Outcome], ports: Sequ
     assert judge(evidence(outcomes, *ports)).kind is not VerdictKind.NOT_REPRODUCED
 
 
+def test_a_failure_on_the_build_of_the_report_is_told_where_the_newest_release_cannot_read_the_text() -> None:
+    """The report quotes no failure. That no release can run the testcase would contradict the table."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR), reported="1.1")
+    verdict = judge(evidence((S, S, I, I), plan=plan))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "quotes no failure" in verdict.headline
+    elsewhere = msgspec.structs.replace(plan, reported="1.2")
+    assert judge(evidence((S, S, I, I), plan=elsewhere)).kind is VerdictKind.UNTESTABLE
+
+
 def test_a_clean_port_shows_nothing_where_the_reported_release_says_otherwise() -> None:
     plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(PLAN.claim, versions=("1.1",)), reported="1.1")
     failing = observe("1.1", S, variant=Variant.PORTED, notation_only=True)

@@ -642,6 +642,11 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
     assert done.is_notation_only
+    early = port_testcase(testcase, "20230209.425", iree)  # reads StableHLO, and calls the input type MHLO
+    assert early is not None
+    text = early.testcase.files["r.py"]
+    assert "stablehlo.negate" in text
+    assert 'input_type="mhlo"' in text
 
 
 def test_a_program_of_iree_in_2020_is_ported_with_the_idioms_of_the_new_names() -> None:
@@ -852,3 +857,34 @@ def test_nine_in_ten_programs_run_ported(store: Store, version: str) -> None:
     failed = {name for name, s in seen.items() if not printed(s)}
     assert failed <= {"gone-relay", "gone-schedule", "visit"}
     assert len(failed) <= len(PROGRAMS) / 10
+
+
+def test_a_call_of_2021_is_ported_to_the_builds_of_2023() -> None:
+    """They lack the program's old name, the switch that every call had, and the backend's old name."""
+    steps = (
+        ("iree-translate", "-iree-mlir-to-vm-bytecode-module", "-iree-hal-target-backends=dylib-llvm-aot", "a.mlir"),
+        ("iree-run-module", "--module_file=a.vmfb", "--entry_function=f", "--driver=dylib"),
+    )
+    files = {"a.mlir": "func @f() -> i32 {\n  %c = constant 4 : i32\n  return %c : i32\n}\n"}
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=files, steps=steps)
+    done = port_testcase(testcase, "20230209.425", iree)
+    assert done is not None
+    assert done.is_notation_only
+    assert done.testcase.steps == (
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "a.mlir"),
+        ("iree-run-module", "--module=a.vmfb", "--function=f", "--device=local-task"),
+    )
+    assert done.testcase.files["a.mlir"].startswith("func.func @f() -> i32 {\n  %c = arith.constant 4 : i32\n")
+
+
+@pytest.mark.parametrize(
+    ("triple", "target"),
+    [("rdna3-7900-linux", "rdna3"), ("ampere-rtx3090-windows", "rtx3090"), ("valhall-unknown-unknown", "valhall")],
+)
+def test_a_target_triple_of_vulkan_becomes_the_chip_or_its_family(triple: str, target: str) -> None:
+    steps = (("iree-compile", "--iree-hal-target-backends=vulkan", f"-iree-vulkan-target-triple={triple}", "a.mlir"),)
+    files = {"a.mlir": "func.func @f() {\n  return\n}\n"}
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=files, steps=steps)
+    done = port_testcase(testcase, "3.13.0", iree)
+    assert done is not None
+    assert done.testcase.steps[0][2] == f"--iree-vulkan-target={target}"

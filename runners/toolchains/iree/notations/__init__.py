@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-from packaging.version import Version
-
 from runners.core.packages.versions import order_version
 from runners.core.toolchain.rewriting import NotationChange
 from runners.toolchains.iree.notations import iree, stablehlo, tosa, upstream
@@ -29,7 +27,7 @@ def port_notations(text: str, version: str) -> tuple[str, tuple[NotationChange, 
     changes: list[NotationChange] = []
     release = order_version(version)
     for rule in NOTATIONS:
-        if release >= Version(rule.gone_in):
+        if release >= order_version(rule.gone_in):
             code = _apply(rule, code, changes)
     comments = (comment for _, comment in rows)
     return "\n".join(row + comment for row, comment in zip(code.split("\n"), comments, strict=True)), tuple(changes)

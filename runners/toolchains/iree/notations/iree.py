@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runners.toolchains.iree.notations.rule import NESTED, VALUE, Notation, make_rename
+from runners.toolchains.iree.notations.rule import EARLIEST, NESTED, VALUE, Notation, make_rename
 
 # ------------------------------------------------------------------------------------------ bindings of executables
 
@@ -161,7 +161,7 @@ NOTATIONS = (
     ),
     make_rename(
         *("iree.unfoldable_constant", "util.unfoldable_constant"),
-        *(r"\biree\.unfoldable_constant\b", "util.unfoldable_constant"),
+        *(r"\biree\.unfoldable_constant\b", "util.unfoldable_constant", EARLIEST),
     ),
     make_rename(
         *("util.dynamic_shape_constant", "flow.tensor.dynamic_constant"),
@@ -169,7 +169,11 @@ NOTATIONS = (
     ),
     make_rename(
         *("util.do_not_optimize(…)", "util.optimization_barrier …"),
-        *(rf"\b(?:iree|util)\.do_not_optimize\(({VALUE}(?:, *{VALUE})*)\)", r"util.optimization_barrier \1"),
+        *(
+            rf"\b(?:iree|util)\.do_not_optimize\(({VALUE}(?:, *{VALUE})*)\)",
+            r"util.optimization_barrier \1",
+            EARLIEST,
+        ),
     ),
     make_rename(
         *("attributes {iree.module.export}", "no attribute: public functions are exported"),
@@ -184,13 +188,22 @@ NOTATIONS = (
             re.M,
         ),
         write=lambda found: _write_global(found).replace("  ", " "),
+        gone_in=EARLIEST,
     ),
     make_rename(
         *("flow.variable.load", "util.global.load", r"\b(?:flow|hal)\.variable\.(load|store|address)\b"),
-        r"util.global.\1",
+        *(r"util.global.\1", EARLIEST),
     ),
     make_rename(
         *("iree_linalg_ext.softmax", "linalg.softmax", r"\biree_linalg_ext\.softmax\b", "linalg.softmax"),
+    ),
+    make_rename(
+        *("attention {indexing_maps = […]}", "attention <{indexing_maps = […]}>"),
+        r"\b(iree_linalg_ext\.(?:online_)?attention\s{0,80})"
+        r"(\{\s*indexing_maps\s*=\s*\[[^\[\]{}]{1,4000}\]\s*"
+        r"(?:,\s*decomposition_config\s*=\s*\{[^{}]{0,400}\}\s*)?\})",
+        r"\1<\2>",
+        "3.13.0",
     ),
     Notation(
         old="iree_linalg_ext.pack … : (A B) -> B",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 OLDEST = "2.9.0"
-"""The first numbered release. Notations of earlier years are refused by every release."""
+"""The first numbered release. Notations of earlier years are refused by every numbered release."""
+EARLIEST = "20230209.425"
+"""The earliest build that runs here. Notations of 2021 and 2022 are refused by every build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,12 @@ class Notation:
     pattern: re.Pattern[str]
     write: Callable[[re.Match[str]], str | None]
     gone_in: str = OLDEST
-    """First release that refuses the old notation, found by parsing with every release."""
+    """First release that refuses the old notation and reads the new one, found by parsing with every release."""
+
+
+def date_rules(rules: Sequence[Notation], gone_in: str) -> tuple[Notation, ...]:
+    """Return the rules with ``gone_in`` for those that have no release of their own."""
+    return tuple(replace(rule, gone_in=gone_in) if rule.gone_in == OLDEST else rule for rule in rules)
 
 
 VALUE = r"%[\w$.-]+(?:#\d+)?"

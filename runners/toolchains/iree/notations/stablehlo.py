@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from runners.toolchains.iree.notations.rule import NESTED, VALUE, Notation, find_dialect, make_rename
+from runners.toolchains.iree.notations.rule import (
+    EARLIEST,
+    NESTED,
+    VALUE,
+    Notation,
+    date_rules,
+    find_dialect,
+    make_rename,
+)
 
 _HLO = """
     abs add after_all all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_inference
@@ -135,7 +143,7 @@ def _write_erf(found: re.Match[str]) -> str:
     return f"chlo.erf {found['value'] or found['operand']} : {kind} -> {kind}"
 
 
-NOTATIONS = (
+_RULES = (
     Notation(
         old="mhlo.erf",
         new="chlo.erf",
@@ -220,5 +228,8 @@ NOTATIONS = (
             r" *tensor<(?P<count>\d+)x(?P<type>i64|i1)>"
         ),
         write=_write_array,
+        gone_in="20240410.859",
     ),
 )
+
+NOTATIONS = date_rules(_RULES, EARLIEST)

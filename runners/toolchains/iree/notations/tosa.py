@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.toolchains.iree.notations.rule import TYPE, VALUE, Notation, find_dialect, read_shape
+from runners.toolchains.iree.notations.rule import EARLIEST, TYPE, VALUE, Notation, find_dialect, read_shape
 
 _TOSA_WIDTHS = {"multiplier": "i32", "shift": "i8"}
 _OPERANDS_SINCE = "3.3.0"
@@ -305,6 +305,7 @@ NOTATIONS = (
             r" = \[(?P<items>\s*-?\d+(?: *: *i\d+)?(?:,\s*-?\d+(?: *: *i\d+)?)*)\s*\]"
         ),
         write=_write_tosa_array,
+        gone_in=EARLIEST,
     ),
     Notation(
         old="axis = 0 : i64",

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from runners.toolchains.iree.notations.rule import NESTED, TYPE, VALUE, Notation, make_rename, read_shape
+from runners.toolchains.iree.notations.rule import (
+    EARLIEST,
+    NESTED,
+    TYPE,
+    VALUE,
+    Notation,
+    date_rules,
+    make_rename,
+    read_shape,
+)
 
 _STD = {
     **{
@@ -80,7 +89,7 @@ _STANDARD = (
     make_rename("std.call", "func.call", r"(^[ \t]*|= +)std\.call(?= @)", r"\1func.call"),
     make_rename("std.return", "return", r"^([ \t]*)std\.return\b", r"\1return"),
     make_rename('cmpi "slt"', "cmpi slt", r'\b(arith\.cmp[if])\s+"(\w+)"', r"\1 \2"),
-    make_rename("arith.maxf", "arith.maximumf", r"\barith\.(max|min)f\b", r"arith.\1imumf"),
+    make_rename("arith.maxf", "arith.maximumf", r"\barith\.(max|min)f\b", r"arith.\1imumf", "20231004.665"),
     make_rename("math.abs", "math.absf", r"\bmath\.abs\b", "math.absf"),
 )
 
@@ -157,6 +166,7 @@ _LINALG = (
             rf"(?P<head>\b(?:tensor|memref)\.expand_shape\s+{_REASSOCIATION}\s*)(?P<types>{_RESHAPE_TYPES})"
         ),
         write=_write_output_shape,
+        gone_in="20240621.931",
     ),
     Notation(
         old="linalg.pad_tensor",
@@ -191,11 +201,11 @@ _LINALG = (
         *("linalg.matmul_i8_i8_i32", "linalg.matmul", r"\blinalg\.(batch_)?matmul_i8_i8_i32\b", r"linalg.\1matmul")
     ),
     make_rename(
-        *("scf.foreach_thread", "scf.forall", r"\bscf\.foreach_thread(?!\.)\b", "scf.forall"),
+        *("scf.foreach_thread", "scf.forall", r"\bscf\.foreach_thread(?!\.)\b", "scf.forall", "20230404.479"),
     ),
     make_rename(
         *("scf.foreach_thread.perform_concurrently", "scf.forall.in_parallel"),
-        *(r"\bscf\.foreach_thread\.perform_concurrently\b", "scf.forall.in_parallel"),
+        *(r"\bscf\.foreach_thread\.perform_concurrently\b", "scf.forall.in_parallel", "20230404.479"),
     ),
 )
 
@@ -219,6 +229,7 @@ _VECTOR = (
             rf"(?P<head>\bvector\.extract {VALUE}\[(?P<places>[\d, ]+)\]) *: *(?P<type>vector{NESTED})(?!\s*from)"
         ),
         write=_write_extract,
+        gone_in="20231004.665",
     ),
     make_rename(
         *("#vector.kind<add>", "<add>", r"(\bvector\.(?:multi_reduction|scan) )#vector\.kind(<\w+>)", r"\1\2"),
@@ -369,4 +380,4 @@ _BUFFERS = (
     ),
 )
 
-NOTATIONS = (*_STANDARD, *_LINALG, *_LOOPS, *_VECTOR, *_ELEMENTS, *_BUFFERS)
+NOTATIONS = date_rules((*_STANDARD, *_LINALG, *_LOOPS, *_VECTOR, *_ELEMENTS, *_BUFFERS), EARLIEST)

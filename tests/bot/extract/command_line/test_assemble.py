@@ -557,3 +557,58 @@ def test_single_operations_of_a_failure_report_are_a_part_of_its_testcase(title:
     """The function around them is asked for. Without a failure, nothing is."""
     text = '```mlir\n%0 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xui32>\n```\n'
     assert [entry.kind for entry in extract_no_repro(text, title, "iree-org/iree").missing] == [kind]
+
+
+DUMP = """
+The file before the pass:
+
+    $ iree-compile --iree-hal-target-backends=vmvx twice.mlir -o /tmp/t.vmfb
+
+IR after the pass:
+
+```mlir
+// *** IR Dump After SomePass ***
+func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = flow.tensor.splat %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+```
+"""
+
+
+def test_a_dump_below_the_command_is_not_its_input() -> None:
+    """The name of the file stands right above the dump, and the program has no name."""
+    found = extract_repro(MLIR + DUMP, "iree: SomePass crashes")
+    assert "IR Dump" not in "".join(found.testcase.files.values())
+    assert list(found.testcase.files) == ["twice.mlir"]
+
+
+@pytest.mark.parametrize("program", ["mlir-opt", "./build/bin/mlir-opt", "iree-dialects-opt"])
+def test_a_program_of_another_project_has_a_stand_in(program: str) -> None:
+    """The compiler's own program has the same passes."""
+    found = extract_repro(f"{MLIR}\n    To repro: `{program} -canonicalize in.mlir`\n", "iree: canonicalize crashes")
+    assert found.testcase.steps == (("iree-opt", "-canonicalize", "in.mlir"),)
+    assert "bare-tool" in list_repairs(found)
+
+
+def test_a_stand_in_does_not_join_calls_of_the_compiler() -> None:
+    """The other program only prepared the text that the report gives."""
+    calls = "```\n$ mlir-opt -cse a.mlir -o b.mlir\n$ iree-compile --iree-hal-target-backends=vmvx b.mlir\n```\n"
+    found = extract_repro(f"{MLIR}\n{calls}", "iree crashes")
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
+
+
+def test_an_open_pass_pipeline_is_closed() -> None:
+    """A parser's error about the command is no evidence about the reported crash."""
+    told = '    `tools/iree-opt --pass-pipeline="builtin.module(func.func(canonicalize` crashes on this.\n'
+    found = extract_repro(MLIR + told, "iree-opt crashes")
+    assert found.testcase.steps[0][-1] == "--pass-pipeline=builtin.module(func.func(canonicalize))"
+    assert "close-pipeline" in list_repairs(found)
+
+
+def test_a_title_that_says_what_should_work_names_a_failure() -> None:
+    """The only program uses the operation of the title, whatever the words above it wish for."""
+    wish = "Some tests need it. Should be similar to the support of i16.\n"
+    found = extract_repro(wish + textwrap.dedent(MLIR), "`arith.addf` should work for `f8`")
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
+    assert found.claim.kind.value == "error"

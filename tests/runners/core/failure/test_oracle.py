@@ -215,6 +215,14 @@ def test_a_failure_whose_line_the_report_holds_is_the_reported_one(stderr: str, 
     assert judge(Claim(kind=ClaimKind.ERROR), Exited(code=1), stderr=stderr).outcome is Outcome.OTHER_FAILURE
 
 
+def test_a_line_of_the_input_that_a_diagnostic_repeats_is_no_failure_that_the_report_holds() -> None:
+    """The report holds its own command. Whatever is wrong with it, the parser prints it above a caret."""
+    pipeline = "func.func(some-pass-with-a-long-name{tile-sizes=4,4,1 interchange=0,2,1}"
+    stderr = f"<unknown>:0: error: encountered unbalanced parentheses\n{pipeline}\n          ^"
+    claim = Claim(kind=ClaimKind.CRASH, told=f"iree-opt -pass-pipeline={pipeline}\n{pipeline} crashes")
+    assert judge(claim, Exited(code=1), stderr=stderr).outcome is Outcome.OTHER_FAILURE
+
+
 @pytest.mark.parametrize(
     ("printed", "message"),
     [

@@ -351,3 +351,28 @@ def test_tosa_attributes_behind_the_operands_are_read_by_every_release_in_the_ge
 def test_an_operation_of_tosa_that_lacks_what_its_later_form_needs_stays(text: str) -> None:
     """A dynamic dimension has no constant shape; without the scale, the rounding is unknown."""
     assert port(text) == text
+
+
+def test_properties_of_attention_have_brackets_of_their_own_from_the_newest_release_on() -> None:
+    old = "%r = iree_linalg_ext.attention {indexing_maps = [#q, #k,\n #v]}\n ins(%a : T)"
+    assert port(old) == old.replace("{", "<{").replace("}", "}>")
+    assert port_notations(old, "3.12.0") == (old, ())
+    discardable = "%r = iree_linalg_ext.attention {indexing_maps = [#q], lowering_config = #c} ins(%a : T)"
+    assert port(discardable) == discardable
+
+
+@pytest.mark.parametrize(
+    ("old", "first"),
+    [
+        ("func @f() {", "20230209.425"),
+        ("%0 = linalg.init_tensor [4] : tensor<4xf32>", "20230209.425"),
+        ("%0 = iree.unfoldable_constant dense<1> : tensor<2xi32>", "20230209.425"),
+        ("%m = arith.maxf %a, %b : f32", "20231004.665"),
+        ("%2 = tensor.expand_shape %x [[0, 1]] : tensor<8xi8> into tensor<2x4xi8>", "20240621.931"),
+    ],
+)
+def test_builds_of_2023_and_2024_get_the_notations_that_they_read(old: str, first: str) -> None:
+    """A build before ``first`` reads the old notation, and refuses the new one."""
+    assert port_notations(old, first)[0] != old
+    if first != "20230209.425":
+        assert port_notations(old, "20230815.614")[0] == old
