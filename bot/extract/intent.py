@@ -50,7 +50,8 @@ TITLE_MARKS = (
         rf"{_TAG}(?:add|support|implement|allow|enable|consider|perhaps|investigate|explore|refactor|rename"
         r"|migrate|re-?enable|deprecate|retire|remove|drop|switch|move|improve|introduce|provide|extend|unify"
         r"|clean ?up|replace"
-        r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build)\b",
+        r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build|port|write"
+        r"|split|merge|rework|simplify|finish|delete|adopt)\b",
     ),
     _mark(Intent.FEATURE, 2, r"\b(?:would be (?:nice|great|good)|feature request|support for|should we|let'?s)\b"),
     _mark(Intent.TRACKING, 4, rf"{_TAG}(?:tracking|epic|roadmap|milestone|meta|umbrella|task list|todo|release)\b"),
@@ -134,6 +135,12 @@ PROSE_MARKS = (
         r"\b(?:i (?:would|'d) like to (?:know|ask|understand)|how (?:can|do|should|to) (?:i|we|one)\b"
         r"|is there (?:a|any|some) (?:way|example|doc|plan)|some questions?\b|i(?:'m| am) wondering)",
     ),
+    _mark(
+        Intent.QUESTION,
+        4,
+        r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"
+        r"|\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)",
+    ),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
     _mark(Intent.TRACKING, 2, r"^\s*[-*] \[[ xX]\]"),
     _mark(
@@ -143,6 +150,12 @@ PROSE_MARKS = (
         r"|tracking issue)",
     ),
     _mark(Intent.DOCUMENTATION, 1, r"https?://\S+/(?:docs?|tutorials?|reference|blob/\S+/docs)/"),
+    _mark(
+        Intent.BUILD,
+        2,
+        r"\bre-?(?:compil(?:e|ed|ing)|buil(?:d|t|ding)) (?:the |my |our )?(?:whole )?"
+        r"(?:project|sources?|tree|repo(?:sitory)?)\b",
+    ),
     _mark(Intent.BUILD, 2, r"/actions/runs/|/runs/\d{5,}|ci\.[\w.-]+/|buildkite|\bfails? (?:in|on) (?:the )?ci\b"),
     _mark(
         Intent.BUILD,
@@ -153,6 +166,13 @@ PROSE_MARKS = (
 )  # fmt: skip
 
 OUTPUT_MARKS = (
+    # A library in a build folder that cannot be loaded is the reporter's own: no release has it.
+    _mark(
+        Intent.BUILD,
+        4,
+        r"Error: ?\S{0,200}/build[\w.-]{0,40}/(?:\S{1,100}/)?lib[\w.+-]{1,80}\.(?:so|dylib)[\w.]{0,20}:"
+        r" (?:undefined symbol|cannot open shared object|symbol not found)",
+    ),
     _mark(Intent.BUILD, 4, r"^CMake Error|^ninja: build stopped|^make(?:\[\d+\])?: \*\*\*|^FAILED: \S"),
     _mark(Intent.BUILD, 4, r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution)"),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),

@@ -21,15 +21,29 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
 
     Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
     extraction took the right output for the wrong one.
+
+    A build that stands for the reported one contradicts only a report without message, stack and output, which any
+    failure of the same kind matches. A clean build must lie between it and the failing ones: a neighbour may have the
+    fix that the reporter's own build lacks.
     """
     plan = evidence.plan
     bad = evidence.find_versions(Answer.BAD)
-    if plan.reported is None or not bad or not evidence.has_reported_release():
+    named = evidence.has_reported_release()
+    if plan.reported is None or not bad or not (named or _is_long_gone(evidence, plan.reported, bad)):
         return None
     if evidence.combine_answers().get(plan.reported) is not Answer.GOOD:
         return None
     if plan.claim.kind in QUANTITIES:
         return None  # "2 s with A, 25 s with B" names the good release as well
+    if not named:
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: {plan.reported}, the build closest to the report, runs cleanly; a failure of the same"
+            f" kind occurs on {name_releases(evidence, bad)}, and the report quotes no message to compare with.",
+            ("to decide: the message or the stack of the reported failure",),
+            evidence.find_indices(plan.reported, *bad),
+        )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
@@ -38,6 +52,13 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         ("to decide: which of the quoted outputs is wrong, and on which release",),
         evidence.find_indices(plan.reported, *bad),
     )
+
+
+def _is_long_gone(evidence: Evidence, reported: str, bad: Sequence[str]) -> bool:
+    """True if the report describes only a kind of failure, and a clean build lies between the failing ones and it."""
+    place = evidence.plan.order.index
+    good = evidence.find_versions(Answer.GOOD)
+    return _is_vague(evidence.plan.claim) and any(max(map(place, bad)) < place(one) < place(reported) for one in good)
 
 
 def judge_reproduced(evidence: Evidence) -> Verdict | None:

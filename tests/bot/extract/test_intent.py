@@ -63,6 +63,32 @@ BUILT = """```
 collect2: error: ld returned 1 exit status
 ```"""
 
+UNLOADABLE = """I moved the scheduler to a file of its own and rebuilt the project. Then
+```python
+import tvm
+```
+ends with
+```
+Traceback (most recent call last):
+  File "/home/ida/src/tvm/python/tvm/__init__.py", line 9, in <module>
+    from . import runtime
+  File "/usr/lib/python3.9/ctypes/__init__.py", line 374, in __init__
+    self._handle = _dlopen(self._name, mode)
+OSError: /home/ida/src/tvm/build/libtvm.so: undefined symbol: _ZN3tvm3tir8SplitAllENS0_4StmtE
+```"""
+
+INSTALLED = UNLOADABLE.replace("/home/ida/src/tvm/build/", "/venv/lib/python3.9/site-packages/tvm/lib/")
+INSTALLED = INSTALLED.replace("I moved the scheduler to a file of its own and rebuilt the project. Then", "Today")
+
+TEMPLATE = """### What happened?
+
+Only a small question, and not a bug: may one thread own two devices?
+
+### Steps to reproduce your issue
+
+1. Go to '...'
+2. See error"""
+
 PACKAGED = """```
 Traceback (most recent call last):
   File "/home/u/tvm/python/setup.py", line 88, in <module>
@@ -105,6 +131,10 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
+        (Intent.BUILD, "Import fails after a change of mine", UNLOADABLE, ()),
+        (Intent.FAILURE, "The new wheel cannot be imported", INSTALLED, ()),
+        (Intent.QUESTION, "Two devices in one thread", TEMPLATE, ()),
+        (Intent.FEATURE, "Port the memory planner to C", "Needed for the second runtime.", ()),
         (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
         (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
         (Intent.FAILURE, "Nothing in particular", "The text says little.", ()),

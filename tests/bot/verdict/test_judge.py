@@ -606,6 +606,19 @@ def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
 
 
+def test_an_older_crash_is_not_the_crash_of_a_report_without_a_message() -> None:
+    """The build closest to the report is clean, and one before it. A message would tell the two crashes apart."""
+    vague = msgspec.structs.replace(CLAIM, signature=None, kind=ClaimKind.CRASH, versions=())
+    plan = msgspec.structs.replace(PLAN, claim=vague, reported="1.3")
+    verdict = judge(evidence((M, P, P, P), plan=plan))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "closest to the report" in verdict.headline
+    quoted = msgspec.structs.replace(plan, claim=msgspec.structs.replace(CLAIM, versions=()))
+    assert judge(evidence((M, P, P, P), plan=quoted)).kind is VerdictKind.FIXED
+    neighbour = msgspec.structs.replace(plan, reported="1.1")
+    assert "closest to the report" not in judge(evidence((M, P, P, P), plan=neighbour)).headline
+
+
 def test_a_failure_that_the_report_does_not_quote_is_fixed_if_only_its_build_fails() -> None:
     """Nothing tells the reported failure from the observed one. Where all fail, the testcase may be broken."""
     claim = msgspec.structs.replace(CLAIM, signature=None, kind=ClaimKind.ERROR, versions=("1.1",))
