@@ -22,7 +22,7 @@ from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
-from bot.extract.types import CALL, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.types import CALL, OPEN_COMMAND, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -85,6 +85,9 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     cut = find_cut(parsed.document, parsed.pieces)
     if cut is None or not _needs_rest(found, cut):
         return _note_open_end(parsed, found)
+    if isinstance(found, Repro) and _lacks_only_flags(found, cut):
+        note = Repair(kind=OPEN_COMMAND, detail=f"the command breaks off in line {cut.line}: {cut.why}")
+        return replace(found, repairs=(*found.repairs, note))
     if cut.inside in ("output", "sentence"):
         rest = Missing(kind=REST, name=f"the report, with its testcase: line {cut.line} breaks off, {cut.why}")
     else:
@@ -94,6 +97,16 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
         reason = f"The description breaks off inside its {cut.inside}, in line {cut.line}."
         return replace(found, reason=reason, missing=missing)
     return replace(found, missing=missing)
+
+
+def _lacks_only_flags(found: Repro, cut: Cut) -> bool:
+    """True if the command names its input before it breaks off, and the report quotes the failure.
+
+    The quoted failure then decides: a run that shows it needs no further flag. Any other end decides nothing.
+    """
+    signature = found.claim.signature
+    quoted = signature is not None and bool(signature.message)
+    return cut.inside == "command" and cut.lacks_flags and quoted and not found.missing
 
 
 def _note_open_end(parsed: ParsedIssue, found: Extraction) -> Extraction:

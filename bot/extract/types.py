@@ -71,6 +71,7 @@ DEFINITIONS_ONLY = "definitions-only"
 
 
 OPEN_END = "open-end"
+OPEN_COMMAND = "open-command"
 """The kind of the note that the description ends inside the code block of the program. The rest of the program may be
 missing: a clean run then is no evidence."""
 
@@ -175,6 +176,11 @@ class Repro:
     def has_open_end(self) -> bool:
         """True if the description ends inside the code block of the program."""
         return any(repair.kind == OPEN_END for repair in self.repairs)
+
+    @property
+    def has_open_command(self) -> bool:
+        """True if the command of the testcase breaks off behind a flag, so that flags may be missing."""
+        return any(repair.kind == OPEN_COMMAND for repair in self.repairs)
 
     @property
     def only_defines(self) -> bool:

@@ -45,6 +45,8 @@ class Evidence:
     """True if the inputs of the testcase are generated, because the report gives only their types."""
     assumed_device: str = ""
     """The device of the command, or the assignment of one, that the report leaves out; else empty."""
+    has_open_command: bool = False
+    """True if the command breaks off, so that flags may be missing."""
     has_open_end: bool = False
     """True if the description ends inside the code block of the program, whose rest may be missing."""
     followed: str = ""

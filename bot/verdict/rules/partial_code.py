@@ -17,6 +17,11 @@ from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
+_DECIDED_BY_FLAGS = {
+    *(VerdictKind.NOT_REPRODUCED, VerdictKind.DIFFERENT_FAILURE, VerdictKind.INCONCLUSIVE),
+    *(VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE),
+}
+"""Verdicts that another flag may change. The reported failure needs no further flag."""
 _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
@@ -28,6 +33,14 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
         return withhold(verdict, why, "to decide: the whole program in one code block")
+    if evidence.has_open_command and verdict.kind in _DECIDED_BY_FLAGS:
+        return make_verdict(
+            VerdictKind.INCOMPLETE,
+            (Ground.NOTHING_TO_RUN,),
+            "The command breaks off, so flags may be missing. Without them, no run shows the reported failure.",
+            ("to decide: the rest of the command",),
+            verdict.evidence,
+        )
     if evidence.has_open_end and _rests_on_a_clean_end(verdict, evidence):
         return make_verdict(
             VerdictKind.INCOMPLETE,

@@ -606,6 +606,23 @@ def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCOMPLETE),
+        ((S, S, S, S), VerdictKind.INCOMPLETE),
+        ((I, I, I, I), VerdictKind.INCOMPLETE),
+        ((M, M, P, P), VerdictKind.FIXED),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+    ],
+)
+def test_a_command_that_breaks_off_is_decided_by_the_quoted_failure_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """A clean run, another failure and a refusal may come from the flags that are missing."""
+    assert judge(replace(evidence(outcomes), has_open_command=True)).kind is kind
+
+
 def test_an_older_crash_is_not_the_crash_of_a_report_without_a_message() -> None:
     """The build closest to the report is clean, and one before it. A message would tell the two crashes apart."""
     vague = msgspec.structs.replace(CLAIM, signature=None, kind=ClaimKind.CRASH, versions=())

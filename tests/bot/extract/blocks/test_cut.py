@@ -66,6 +66,16 @@ def test_resources_that_break_off_are_missed_by_a_program_that_reads_them() -> N
     assert _judge(f'{_HEAD}{data}\n{{-#\n  dialect_resources: {{ builtin: {{ w: "0x08') is VerdictKind.INCOMPLETE
 
 
+def test_a_command_that_breaks_off_behind_its_input_is_run_if_the_failure_is_quoted() -> None:
+    """The quoted failure decides: a run that shows it needs no further flag."""
+    command = "```\n\n```\niree-compile swap.mlir \\\n  --iree-hal-target-backends=llvm-cpu \\\n"
+    module = f"```mlir\n{_MODULE}"
+    quoted = extract_repro(f"It ends with `error: 'linalg.transpose' op has no tiling`.\n\n{module}{command}")
+    assert quoted.has_open_command
+    assert judge_without_running(quoted) is None
+    assert _judge(f"It fails.\n\n{module}{command}") is VerdictKind.INCOMPLETE
+
+
 def test_an_open_bracket_above_the_end_is_the_reporters_own() -> None:
     body = _HEAD + _MODULE.rstrip()[:-1] + "```\n\nThe last bracket is left out on purpose: the parser crashes.\n"
     assert _judge(body) is None
