@@ -278,9 +278,12 @@ def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bo
         "race": THREADED[:1],
         "unknown": (),  # AS_IT_IS is fresh
     }
+    fresh = [replace(setup, fresh=True) for setup in deciding[cause]]
+    for setup in fresh if len(fresh) > 1 else ():
+        series.expect(setup)
     return all(
-        series.collect_results(replace(setup, fresh=True), 1) == series.collect_results(setup, 1)[:1]
-        for setup in deciding[cause]
+        series.collect_results(own, 1) == series.collect_results(setup, 1)[:1]
+        for own, setup in zip(fresh, deciding[cause], strict=True)
     )
 
 
