@@ -60,3 +60,10 @@ def test_a_quadratic_reader_is_noticed(baseline: float) -> None:
     number = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan)(?!\w)|\w+")
     assert is_slow(number.findall, "0" * 16_000 + "x", baseline, times=1)
     assert not is_slow(READERS["printed output"], "0" * 20_000 + "x", baseline)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("unit", ['the message "a b" ', "`x = (`\n"])
+def test_issues_of_quoted_messages_and_of_code_spans_are_read_in_time(unit: str, baseline: float) -> None:
+    """60 KB of such messages once took 56 seconds, and of such spans ten."""
+    assert find_slow("extract TVM's issue", (unit,), baseline, SIZE // 2) == []

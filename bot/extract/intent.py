@@ -135,12 +135,8 @@ PROSE_MARKS = (
         r"\b(?:i (?:would|'d) like to (?:know|ask|understand)|how (?:can|do|should|to) (?:i|we|one)\b"
         r"|is there (?:a|any|some) (?:way|example|doc|plan)|some questions?\b|i(?:'m| am) wondering)",
     ),
-    _mark(
-        Intent.QUESTION,
-        4,
-        r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"
-        r"|\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)",
-    ),
+    _mark(Intent.QUESTION, 2, r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"),
+    _mark(Intent.QUESTION, 4, r"\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)\b"),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
     _mark(Intent.TRACKING, 2, r"^\s*[-*] \[[ xX]\]"),
     _mark(

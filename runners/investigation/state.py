@@ -235,13 +235,13 @@ class InvestigationState:
         The same configuration and build may stand there several times. ``vary`` is as in `run`.
         """
         memory = self._depends_on_memory(self.seen)
-        for place, (configuration, version) in enumerate(configurations if not self.is_exhausted else ()):
-            before = configurations[:place].count((configuration, version))
+        announced = configurations if len(configurations) > 1 and not self.is_exhausted else ()
+        for place, (configuration, version) in enumerate(announced):
+            before = announced[:place].count((configuration, version))
             number = 1 + self.count_runs(configuration, version) + before
             under = choose_conditions(number, memory=memory) if vary else USUAL
             cell = configure_cell(self.plan, configuration, version)
-            if len(configurations) > 1:
-                self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+            self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
         for configuration, version in configurations:
             self.run(configuration, [version], vary=vary)
 

@@ -58,7 +58,8 @@ def make_tools(
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
         # The failing run of a flaky failure is no draw: it was chosen because it failed.
-        usable = {} if failure.is_flaky else {key: result for key, (_, result) in made.items()}
+        before = {} if failure.is_flaky else dict(made)  # a copy: the search may go on in other threads
+        usable = {key: result for key, (_, result) in before.items()}
 
         def is_current() -> bool:
             return diagnosed[-1] is failure
@@ -75,8 +76,11 @@ def make_tools(
         def list_earlier() -> list[EarlierRun]:
             if ahead is not None:
                 ahead.wait_for_search()
-            runs = [run for run in made.values() if _is_run_of(failure, run[0])]
-            return [EarlierRun(varied=asked.varied, ended=end.ended, steps=end.steps) for asked, end in runs]
+            return [
+                EarlierRun(varied=asked.varied, ended=result.ended, steps=result.steps)
+                for asked, result in list(made.values())
+                if _is_run_of(failure, asked)
+            ]
 
         def rerun(request: RunRequest) -> RunResult:
             """Return an equal run of the search, once, or make one."""

@@ -16,7 +16,7 @@ from bot.extract.blocks.kinds import IMPORT_ROW
 from bot.extract.blocks.markdown import Document, Prose, Shape, find_unclosed_span
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
-from bot.extract.command_line.shell import is_command, parse_commands
+from bot.extract.command_line.shell import ToolCall, is_command, parse_commands
 from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import list_tools
 
@@ -198,14 +198,17 @@ def _describe_open_command(text: str) -> str:
     compilers = {name for tools in list_tools() for name in tools.compilers}
     if not calls or calls[-1].stdin or calls[-1].argv[0] not in compilers:
         return ""
-    return "" if any(not word.startswith("-") for word in calls[-1].argv[1:]) else "it names no input"
+    return "" if _names_input(calls[-1]) else "it names no input"
 
 
 def _lacks_flags(text: str) -> bool:
+    """True if the last command of ``text`` names its input, and its last line has a continuation."""
     calls, _ = parse_commands(text)
-    return (
-        bool(calls) and text.rstrip().endswith("\\") and any(not word.startswith("-") for word in calls[-1].argv[1:])
-    )
+    return bool(calls) and text.rstrip().endswith("\\") and _names_input(calls[-1])
+
+
+def _names_input(call: ToolCall) -> bool:
+    return any(not word.startswith("-") for word in call.argv[1:])
 
 
 def _find_cut_in_output(document: Document, piece: Piece, last: int) -> Cut | None:

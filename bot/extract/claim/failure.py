@@ -73,12 +73,14 @@ def _find_told_message(title: str, document: Document) -> Signature | None:
     The exception is the one that the paragraph names above the message, else the one in the title. A title such as
     ``ValueError: wrong axis check`` has the reporter's own words where the exception has its message.
     """
+    in_title = _EXCEPTION.findall(title)[:1]
     for prose in document.prose:
         if classify_heading(prose.section) is IssueSection.EXPECTED:
             continue
         for found in _TOLD_MESSAGE.finditer(prose.text):
-            message, before = " ".join(found["message"].split()), prose.text[: found.start()]
-            named = [*_EXCEPTION.findall(title)[:1], *_EXCEPTION.findall(before)[-1:]]
+            message = " ".join(found["message"].split())
+            before = prose.text[max(0, found.start() - MAX_BEFORE) : found.start()]
+            named = [*in_title, *_EXCEPTION.findall(before)[-1:]]
             wished = _WISH.search(before.rpartition(". ")[2])
             if named and not wished and len(message.split()) >= _FEWEST_WORDS:
                 text = f"{named[-1]}: {message}"
@@ -92,6 +94,8 @@ _TOLD_MESSAGE = re.compile(
 )
 _EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")
 _WISH = re.compile(r"\b(?:expect\w*|should|would|better|instead|wish|rather)\b", re.I)
+MAX_BEFORE = 400
+"""Characters above a message in which its exception may be named. A paragraph may have thousands of messages."""
 _FEWEST_WORDS = 3
 """Fewer words in quotation marks may be a name."""
 

@@ -14,6 +14,8 @@ _CLOSING = re.compile(r"(?P<code>[^`]*)(?P<ticks>`{1,2})\s*[.,;:]?\s*")
 _WHOLE = re.compile(r" {0,3}`(?P<code>[^`]+)`\s*")
 _QUOTED = re.compile(r" {0,3}>(?: (?P<code>.*)|\s*)")
 MAX_SPAN_ROWS = 300
+MAX_FAILED = 100
+"""Candidates that are no Python, after which no more are tried: each row of a hostile text may begin one."""
 
 
 def uncover_spans(source: Sequence[str]) -> tuple[str, ...]:
@@ -23,13 +25,14 @@ def uncover_spans(source: Sequence[str]) -> tuple[str, ...]:
     make that row no code: the program would run without its last call.
     """
     rows = list(source)
-    at = 0
-    while at < len(rows):
+    at = failed = 0
+    while at < len(rows) and failed < MAX_FAILED:
         inner = _read_span(source, at) or _read_rows(source, at) or _read_quotation(source, at)
         if len(inner) > 1 and parse_python("\n".join(inner)) is not None:
             rows[at : at + len(inner)] = inner
             at += len(inner)
         else:
+            failed += len(inner) > 1
             at += 1
     return tuple(rows)
 

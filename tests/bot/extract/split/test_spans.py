@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.split.spans import uncover_spans
+from bot.extract.python.parse import parse_python
+from bot.extract.split import spans
+from bot.extract.split.spans import MAX_FAILED, uncover_spans
 from tests.bot.extract.reading import extract_no_repro, extract_repro
 
 ROWS = (
@@ -72,3 +74,20 @@ def test_other_backticks_stay(rows: tuple[str, ...]) -> None:
 
 def test_imports_named_in_a_list_are_no_program() -> None:
     extract_no_repro(f"I tried\n\n`import tvm`\n`from tvm import relax`{FAILURE}", "[Bug] fails", "apache/tvm")
+
+
+@pytest.mark.parametrize("row", ["`x = (`", "> import a ("])
+def test_a_text_of_failing_candidates_is_parsed_a_bounded_number_of_times(
+    row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row may begin a program of 300 rows: 60 KB took ten seconds."""
+    tried: list[str] = []
+
+    def count(code: str) -> object:
+        tried.append(code)
+        return parse_python(code)
+
+    monkeypatch.setattr(spans, "parse_python", count)
+    source = [row] * 5000
+    assert uncover_spans(source) == tuple(source)
+    assert len(tried) == MAX_FAILED
