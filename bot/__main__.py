@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import signal
 import sys
 import traceback
+from types import FrameType
 
 from bot.report.quote import clean_text, escape_commands
 from runners.core.errors import ReprobotError, explain_shortage
@@ -14,6 +16,8 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line, and exit with its code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     try:
         from bot.cli.app import app  # the imports alone may need more memory than there is
 
@@ -26,6 +30,7 @@ def main() -> None:
         _print_error(f"reprobot: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
+        _stop_runs()
         _print_error("reprobot: interrupted; nothing was left running")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
@@ -40,6 +45,18 @@ def main() -> None:
         _print_error(f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}")
         _print_error(traceback.format_exc())
         sys.exit(ReprobotError.exit_code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM like Ctrl-C, so that sandboxes are closed. A faster handler replaces this one during runs."""
+    raise KeyboardInterrupt
+
+
+def _stop_runs() -> None:
+    """Stop sandboxes that another thread has open, such as a self-test. Python waits for that thread at its end."""
+    running = sys.modules.get("runners.sandbox.process")  # an import here could itself be interrupted
+    if running is not None:
+        running.stop_all_runs()
 
 
 def _exit_on_usage_error(error: Exception) -> None:
