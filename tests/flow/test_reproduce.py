@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import pytest
 
 from runners.sandbox.select import remove_leftovers
 from tests.flow.test_command_line import EXAMPLES, ROOT, reprobot
+from tests.runners.sandbox.test_lifecycle import wait_until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
@@ -117,31 +120,54 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_built_environment(small_
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("stage", ["choosing a sandbox", "matrix"])
-def test_an_interrupt_leaves_nothing_behind(stage: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """No process, container, control group or directory; and the store goes on working."""
     issue = tmp_path / "hang.md"
     issue.write_text(
         "# It hangs\n\napache-tvm 0.27.0\n\n```python\nimport time\nimport tvm\n\nprint(tvm.__version__)\n"
         "while True:\n    time.sleep(1)\n```\n"
     )
-    empty = {
-        "REPROBOT_CACHE": str(tmp_path / "store")
-    }  # where no engine has passed its self-test, the choice takes longer
+    with start_reproduction(str(issue), "--timeout", "60") as process:
+        assert process.stderr is not None
+        assert any(b"matrix" in line for line in process.stderr), "no run began"
+        time.sleep(4)  # the testcase hangs by then, or soon will
+        end_without_traces(process, number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_before_the_first_run_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """While the issue is read, a thread tries the engines: no engine has passed its self-test for an empty store."""
+    with start_reproduction("-", REPROBOT_CACHE=str(tmp_path / "store")) as process:
+        assert wait_until(lambda: _is_caught(process.pid, number), 20), "the signal would end the process at once"
+        time.sleep(1)
+        end_without_traces(process, number)
+
+
+@contextlib.contextmanager
+def start_reproduction(*arguments: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "bot", "reproduce", str(issue), "--timeout", "60"],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-        env={**os.environ, **(empty if stage != "matrix" else {})},
+        [sys.executable, "-m", "bot", "reproduce", *arguments],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, **variables}, start_new_session=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    assert any(stage.encode() in line for line in process.stderr), "the stage was not reached"
-    time.sleep(4 if stage == "matrix" else 0)  # the testcase hangs by then, or soon will
+    with process:
+        yield process
+        process.kill()
+
+
+def end_without_traces(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert b"nothing was left running" in stderr
     assert _members(process.pid) == []
     assert list(remove_leftovers()) == []
+
+
+def _is_caught(process: int, number: signal.Signals) -> bool:
+    """True if a process handles a signal itself: ``SigCgt`` of ``/proc/PID/status`` has one bit for each signal."""
+    (mask,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    return bool(int(mask, 16) & 1 << number - 1)
 
 
 def _members(session: int) -> list[str]:
