@@ -18,7 +18,7 @@ import pytest
 
 from runners.sandbox.select import remove_leftovers
 from tests.flow.test_command_line import EXAMPLES, ROOT, reprobot
-from tests.runners.sandbox.test_lifecycle import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 

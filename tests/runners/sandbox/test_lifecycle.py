@@ -28,6 +28,7 @@ from runners.sandbox.select import remove_leftovers, remove_skeleton
 from tests.runners.sandbox.conftest import name_of, run_source
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.kit.attacks import PRELUDE
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sandbox
 
@@ -62,16 +63,6 @@ def traces(maker: int) -> list[str]:
     clients = [client for client in containers.list_stores() if client[0] == "podman"]
     listings = [query_client(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
     return [*map(str, places), *(name for text in listings for name in text.split() if f"-{maker}-" in name)]
-
-
-def wait_until(condition: object, seconds: float = 20.0) -> bool:
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from runners.sandbox.select import remove_leftovers
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
 from tests.runners.sandbox.kit.test_weakened import edit_guest, edit_guest_files, find_usable
-from tests.runners.sandbox.test_lifecycle import traces, wait_until
+from tests.runners.sandbox.test_lifecycle import traces
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sandbox
 

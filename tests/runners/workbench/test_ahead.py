@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -24,6 +24,7 @@ from runners.workbench import Workbench
 from runners.workbench.ahead import RunsAhead, Slots, Withdrawn
 from runners.workbench.tools import make_tools
 from tests.support.observed import PLAN, observe
+from tests.support.waiting import wait_until
 
 TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="python", files={"r.py": "1"}, steps=(("python", "r.py"),))
 REQUEST = RunRequest(version="3.11", device="cpu", testcase=TESTCASE)
@@ -109,7 +110,7 @@ def test_run_whose_turn_it_is_goes_before_early_ones(machine: Machine, pool: Thr
     for number in range(3):
         ahead.expect(ask(f"early {number}"))
     urgent = pool.submit(ahead.execute, ask("urgent"))
-    wait_until(lambda: slots.waiting == 1)
+    assert wait_until(lambda: slots.waiting == 1)
     machine.hold["first"].set()
     urgent.result(WAIT_S)
     first.result(WAIT_S)
@@ -218,12 +219,3 @@ def test_every_run_of_a_plan_knows_the_day_of_the_report(tmp_path: Path) -> None
     seen = bench.run(msgspec.structs.replace(PLAN, testcase=TESTCASE, device="cpu", day=day))
     assert {one.attempt for one in seen.observations} == {1, 2}
     assert set(days) == {day}
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    tick = threading.Event()
-    for _ in range(3000):
-        if holds():
-            return
-        tick.wait(0.01)
-    raise AssertionError("it never came")

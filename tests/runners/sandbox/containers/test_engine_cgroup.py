@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from runners.sandbox.containers import command_line as run_command, engine_cgrou
 from runners.sandbox.containers.engine_cgroup import EngineCgroup
 from runners.sandbox.contract import SandboxSpec
 from runners.sandbox.limits import cpu_time
+from tests.support.waiting import wait_until
 
 ID = "0123456789abcdef" * 4
 PLACES = (
@@ -63,18 +63,11 @@ def test_counters_are_followed_between_two_readings(place: Path, group: EngineCg
     shutil.move(tmp_path / "id", tmp_path / "later")
     with group.follow_counters():
         shutil.move(tmp_path / "later", tmp_path / "id")
-        wait_until(lambda: group._peak_bytes == 4096)
+        assert wait_until(lambda: group._peak_bytes == 4096)
         write(place, oom_kill=1, peak=8192)
-        wait_until(lambda: group._peak_bytes == 8192)
+        assert wait_until(lambda: group._peak_bytes == 8192)
         shutil.rmtree(place)
     assert group.ran_out_of_memory()
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline, "it was not followed"
-        time.sleep(0.01)
 
 
 def test_counters_are_zero_before_the_container_starts(tmp_path: Path) -> None:

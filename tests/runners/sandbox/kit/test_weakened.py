@@ -31,7 +31,8 @@ from runners.sandbox.select import list_engines, remove_leftovers
 from tests.runners.sandbox.conftest import run_source
 from tests.runners.sandbox.kit.attack import LIMITS
 from tests.runners.sandbox.kit.attacks import ATTACKS, PRELUDE
-from tests.runners.sandbox.test_lifecycle import SLEEP, guests, traces, wait_until
+from tests.runners.sandbox.test_lifecycle import SLEEP, guests, traces
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sandbox
 
