@@ -258,11 +258,13 @@ class _Rewriter(ScopedTransformer):
             name: self._port_string(Argument(function=function, keyword=name, position=place), old.value, new.value)
             for place, (name, old, new) in enumerate(_name_arguments(form, function, original, updated))
         }
-        self._require_package(form.package, first_name(original.func))
-        names = {name: name for name in form.parameters}
+        if form.package:
+            self._require_package(form.package, first_name(original.func))
+        names = {name: name for name in form.parameters} | {"home": function.rpartition(".")[0]}
         self.record_change(original, f"{function}({', '.join(given)})", form.shown or form.code.format_map(names))
         code = cst.Module(body=[]).code_for_node
-        filled = {**form.defaults, **{name: code(value) for name, value in given.items()}}
+        home = dotted_name(original.func).rpartition(".")[0]
+        filled = {**form.defaults, **{name: code(value) for name, value in given.items()}, "home": home}
         written = cst.parse_expression(form.code.format_map(filled))
         return written.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
@@ -477,8 +479,11 @@ class _Rewriter(ScopedTransformer):
         if (program := self._port_literal(original_node)) is not None:
             return program
         text = _read_string(original_node)
-        new = self.options.get(text) if text is not None else None
-        if text is None or new is None or original_node not in self.names_as_strings:
+        if text is None:
+            return updated_node
+        option = self.options.get(text) if original_node in self.names_as_strings else None
+        new = option or self.names.find_registered(text)
+        if new == text:
             return updated_node
         self.record_change(original_node, repr(text), repr(new))
         return updated_node.with_changes(value=original_node.value.replace(text, new))
@@ -486,12 +491,29 @@ class _Rewriter(ScopedTransformer):
     def visit_Call(self, node: cst.Call) -> None:
         if self.idioms.call_forms and node.func not in self.rewritten:
             function = self.get_full_name(node.func)
-            form = next((one for one in self.idioms.call_forms if one.function == function), None)
+            forms = (one for one in self.idioms.call_forms if one.function == function and self._surrounds(one, node))
+            form = next((one for one in forms if not self._is_up_to_date(one, node)), None)
             if form is not None:
                 self.rewritten[node.func] = form
         pattern = self.idioms.name_strings
         if pattern is not None and pattern.search(dotted_name(node.func) or _get_attribute(node.func)):
             self.names_as_strings.update(_find_name_strings(node))
+
+    def _surrounds(self, form: CallForm, call: cst.Call) -> bool:
+        inner = call.args[0].value if call.args else None
+        return not form.around or (isinstance(inner, cst.Call) and self.get_full_name(inner.func) in form.around)
+
+    def _is_up_to_date(self, form: CallForm, call: cst.Call) -> bool:
+        """True if a call needs no other form: the release takes it as it is, or the program is of another kind."""
+        if form.beside is not None and not form.beside.search(self.code):
+            return True
+        if form.still is None:
+            return False
+        count, names = form.still
+        plain = [arg for arg in call.args if arg.keyword is None]
+        keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+        listed = len(plain) > 1 and isinstance(plain[1].value, cst.List | cst.Tuple)
+        return len(plain) <= count and not listed and keywords <= names
 
     def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
         """Replace a constant inside a call by the plain constant, as the value of a key that is a name."""
@@ -607,7 +629,8 @@ def _name_arguments(
         name = old.keyword.value if old.keyword else form.parameters[place] if spare else ""
         if name not in form.parameters or name in given:
             raise Unportable(function)
-        if name in form.neutral and cst.Module(body=[]).code_for_node(old.value) not in form.neutral[name]:
+        neutral = form.neutral.get(name)
+        if neutral is not None and cst.Module(body=[]).code_for_node(old.value) not in neutral:
             raise Unportable(function)
         given[name] = (name, old, new)
     if any(name not in given and name not in {*form.defaults, *form.neutral} for name in form.parameters):

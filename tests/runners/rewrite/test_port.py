@@ -181,7 +181,7 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
         "from tvm import nd, relay\nrelay.var('x')\n",
         "import tvm.relay.testing\nimport tvm.tir\ntvm.relay.testing.run()\n",
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
-        "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
+        "import tvm\nx = tvm.nd.array(1)\ntvm.te.hybrid.script(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
         "import tvm\ntvm.tir.AssertStmt(x, message, body)\n",
         "from tvm.script import relax as R\nR.call_tir(f, x, out_sinfo=s, tir_vars=n)\n",
