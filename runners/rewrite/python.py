@@ -76,6 +76,8 @@ class _Rewriter(ScopedTransformer):
         """Calls that make a value which the program only hands on, and which the written calls do without."""
         self.prints: frozenset[cst.Call] = frozenset()
         """Calls of ``print`` to leave out."""
+        self.passed_on: frozenset[cst.Call] = frozenset()
+        """Calls whose result has another text, and may be printed."""
         self.bindings: list[tuple[BindingForm, ...]] = []
         """Forms of bindings in each function around."""
         self.declaring: list[tuple[DeclaringCall, ...]] = []
@@ -87,6 +89,7 @@ class _Rewriter(ScopedTransformer):
             found = find_carried(node, form, self)
             self.makers |= found.makers
             self.prints |= found.prints
+            self.passed_on |= found.passed_on
             self.rewritten |= {call.func: how for call, how in found.calls.items()}
 
     # ---------------------------------------------------------------------------------------- imports
@@ -261,7 +264,9 @@ class _Rewriter(ScopedTransformer):
         if form.package:
             self._require_package(form.package, first_name(original.func))
         names = {name: name for name in form.parameters} | {"home": function.rpartition(".")[0]}
-        self.record_change(original, f"{function}({', '.join(given)})", form.shown or form.code.format_map(names))
+        shown = form.shown or form.code.format_map(names)
+        prints = original not in self.passed_on
+        self.record_change(original, f"{function}({', '.join(given)})", shown, prints=prints)
         code = cst.Module(body=[]).code_for_node
         home = dotted_name(original.func).rpartition(".")[0]
         filled = {**form.defaults, **{name: code(value) for name, value in given.items()}, "home": home}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import are_all, find_last_reason, list_skipped, name_all, name_newest, name_releases
-from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
+from bot.verdict.rules.reworded import OTHER_END, find_diagnostic, find_ported_end, find_refusal, is_reworded
 from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
@@ -212,6 +212,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 f"Inconclusive: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
                 f" rejects it instead: {refusal}.",
                 ("to decide: whether this program should be rejected; if so, the failure is fixed",),
+                used,
+            )
+        case _ if ended := find_ported_end(evidence, newest):
+            return make_verdict(
+                VerdictKind.INCONCLUSIVE,
+                (Ground.NO_ANSWER, Ground.PORTED),
+                f"Inconclusive: {newest_bad} fails as reported; ported to {newest}, {name_newest(evidence)},"
+                f" it ends with another error: {ended}.",
+                (OTHER_END,),
                 used,
             )
         case _ if is_only_for_forks(evidence):

@@ -110,3 +110,37 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
     if last is None or last.type in NATIVE or last.type == OUTPUT or not last.message:
         return None
     return quote_span(f"{name_type(last.type)}: {last.message[:120]}")
+
+
+def find_ported_end(evidence: Evidence, version: str) -> str | None:
+    """Return the error with which the ported testcase ends on a release that cannot run the posted one, quoted.
+
+    Return None if the port did not reach the compiler: a name is missing, a call does not fit its function, or the
+    text is refused. Such an error tells about the port.
+    """
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    runs = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]
+    ended = [
+        seen.signature for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary)
+    ]
+    if not runs or len(ended) < len(runs):
+        return None
+    last = ended[-1]
+    if last is None or last.type in {*_PYTHON_NAME_ERRORS, OUTPUT} or last.type in NATIVE or not last.message:
+        return None
+    return None if _WRONG_CALL.search(last.message) else quote_span(f"{name_type(last.type)}: {last.message[:120]}")
+
+
+_PYTHON_NAME_ERRORS = {
+    "AttributeError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NameError",
+    "SyntaxError",
+    "AssertionError",
+}
+_WRONG_CALL = re.compile(
+    r"Mismatched (?:type|number) |\bargument'?s?\b.{0,40}\b(?:given|missing|unexpected)|unexpected keyword|missing \d"
+)
+"""Python and the FFI about a call that does not fit its function."""
+OTHER_END = "to decide: whether this is the reported failure today, what the report asks for, or a fault of the port"

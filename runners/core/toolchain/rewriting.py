@@ -139,8 +139,8 @@ class CallForm:
     """A pattern that the program must have somewhere. Other programs have no use for the form."""
     takers: frozenset[str] = frozenset()
     """Functions that may take the result as their first argument, if its text differs from that of the old call.
-    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another use prevents
-    the port."""
+    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another function may
+    print the result. Another use prevents the port."""
     shown: str = ""
     """The code as the list of changes shows it; empty to show ``code``."""
 

@@ -371,6 +371,29 @@ def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("TypeError: cosine of an integer tensor", VerdictKind.INCONCLUSIVE),
+        ("InternalError: Check failed: a < b", VerdictKind.INCONCLUSIVE),
+        ("TypeError: f() got an unexpected keyword argument 'x'", VerdictKind.UNTESTABLE),
+        ("TypeError: Mismatched type on argument #0 when calling: `f`", VerdictKind.UNTESTABLE),
+        ("AttributeError: 'Call' object has no attribute 'x'", VerdictKind.UNTESTABLE),
+    ],
+)
+@pytest.mark.parametrize("posted", [(I, I, I, I), (M, M, I, I)])
+def test_a_port_that_ends_with_an_error_of_the_compiler_is_no_lack_of_a_build(
+    posted: tuple[Outcome, ...], said: str, kind: VerdictKind
+) -> None:
+    """It may be the answer that the report asks for. An error about the port itself says nothing."""
+    end = Signature(type=said.partition(": ")[0], message=said.partition(": ")[2])
+    ported = observe("1.3", S, variant=Variant.PORTED, signature=end)
+    verdict = judge(evidence(posted, ported))
+    assert verdict.kind is kind or posted[0] is M
+    assert verdict.kind is not VerdictKind.UNTESTABLE or kind is VerdictKind.UNTESTABLE
+    assert (said.partition(": ")[2][:20] in verdict.headline) == (kind is VerdictKind.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
     ("with_data", "kind"),
     [
         ((M, M), VerdictKind.CONFIRMED),

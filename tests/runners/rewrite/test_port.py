@@ -274,6 +274,15 @@ def test_a_print_of_lowered_tensors_prints_nothing(show: str) -> None:
     assert FUNCTION in done.testcase.files["r.py"]
 
 
+@pytest.mark.parametrize("use", ["opt(m)", "tvm.tir.transform.Simplify()(m)", "run(m, 3)"])
+def test_lowered_tensors_may_go_to_a_function_that_may_print_them(use: str) -> None:
+    """What the function prints of them is another text, so only failures without values count."""
+    lines = "s = te.create_schedule(C.op)\nm = tvm.lower(s, [A, C])\n"
+    done = port_testcase(python(f"{SCHEDULE}{lines}{use}\n"), "0.27.0", tvm)
+    assert done is not None
+    assert not done.prints_all
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -414,6 +423,62 @@ def test_compile_is_replaced_on_releases_without_it(use: str, build: str) -> Non
     """Relax modules had a builder of their own."""
     code = f"import tvm\nfrom tvm import relax\nex = tvm.compile(m, target='llvm')\n{use}\n"
     assert f"ex = tvm.{build}(m".replace("tvm.tvm", "tvm") in ported(code, "0.17.dev0")
+
+
+# ---------------------------------------------------------------------------------------------- registered names
+
+
+@pytest.mark.parametrize(
+    ("version", "old", "new"),
+    [
+        ("0.25.0", "tvm.ir.Op.get('tir.isnullptr')", "tvm.ir.Op.get('tirx.isnullptr')"),
+        ("0.27.0", "call('bool', \"tir.log2\", x)", "call('bool', \"prim.log2\", x)"),
+        ("0.27.0", "wanted = ['tir.exp', 'relax.exp']", "wanted = ['tirx.exp', 'relax.exp']"),
+        ("0.27.0", "tvm.get_global_func('arith.DetectIterMap')", "tvm.get_global_func('sym.DetectIterMap')"),
+        ("0.17.dev0", "tvm.ir.Op.get('tirx.popcount')", "tvm.ir.Op.get('tir.popcount')"),
+    ],
+)
+def test_names_of_registries_move_wherever_they_stand(version: str, old: str, new: str) -> None:
+    """Operators and global functions are named in strings. The registries of the builds say where each one went."""
+    assert ported(f"import tvm\n{old}\n", version) == f"import tvm\n{new}\n"
+
+
+@pytest.mark.parametrize("text", ["tir.exp is slow", "my.tir.exp", "tir.no_such_operator", "tir", "exp"])
+def test_other_strings_are_no_names_of_registries(text: str) -> None:
+    """Only a whole name of a registry is one."""
+    assert port_testcase(python(f"import tvm\nprint({text!r})\n"), "0.27.0", tvm) is None
+
+
+# ---------------------------------------------------------------------------------------------- calls in another form
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "tvm.build(m, target='llvm')",
+        "tvm.build(m, 'llvm')",
+        "f = tir.PrimFunc([x], body, None)",
+        "f = tir.PrimFunc([x], body, attrs=None)",
+        "tir.Evaluate(x)",
+    ],
+)
+def test_a_call_that_means_the_same_stays(code: str) -> None:
+    """A form is for calls that the release does not take."""
+    assert port_testcase(python(f"import tvm\nfrom tvm import tirx as tir\n{code}\n"), "0.27.0", tvm) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tvm.lower(f, [A])",
+        "tvm.build(f, [A], 'llvm', 'cuda')",
+        "tvm.build(f, name='k', more=1)",
+        "tvm.tir.Call(*given)",
+    ],
+)
+def test_a_call_that_says_more_prevents_the_port(call: str) -> None:
+    """A dropped argument may be what fails."""
+    assert port_testcase(python(f"import tvm\n{call}\n"), "0.27.0", tvm) is None
 
 
 # ---------------------------------------------------------------------------------------------- the record
