@@ -230,11 +230,22 @@ class _Rewriter(ScopedTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
             return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+        if self.resolve_name(original_node) is not None:
+            return updated_node
+        if (lost := self.idioms.lost.get(original_node.attr.value)) is not None:
+            return self._read_lost(lost, original_node, updated_node)
         new = self.members.get(original_node.attr.value)
-        if new is None or self.resolve_name(original_node) is not None:
+        if new is None:
             return updated_node
         self.record_change(original_node, f".{original_node.attr.value}", f".{new}")
         return updated_node.with_changes(attr=cst.Name(new))
+
+    def _read_lost(self, code: str, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
+        """Read an attribute in the way that works for all objects. A language inside Python reads its own."""
+        if self.bindings and self.bindings[-1]:
+            return updated
+        self.record_change(original, f".{original.attr.value}", code.format_map({"value": "…"}))
+        return cst.parse_expression(code.format_map({"value": cst.Module(body=[]).code_for_node(updated.value)}))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         if original_node in self.prints:

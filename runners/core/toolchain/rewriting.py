@@ -186,6 +186,11 @@ class Idioms:
     """Calls to write as other expressions."""
     carriers: tuple[CarrierForm, ...] = ()
     """Values that a program only hands to calls, and the calls without them."""
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that objects of some types lost, and the code that reads one from any object, ``{value}``. Only the
+    release itself tells where that matters, so a port uses them after a run that names the attribute as missing."""
+    lost_message: re.Pattern[str] | None = None
+    """The message about a missing attribute: the groups of the pattern."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None

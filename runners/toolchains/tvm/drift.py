@@ -211,6 +211,17 @@ _TIR = (
         for home in ("tvm.ir", "tvm.tirx")
     ),
     _move_name("0.24.0", "tvm.tir.TensorIntrin", "tvm.s_tir.TensorIntrin"),
+    *(
+        _move_name("0.24.0", f"{home}.{old}", f"tvm.s_tir.{new}")
+        for home in ("tvm.tir", "tvm.tir.data_layout")
+        for old, new in (
+            ("layout", "slayout"),
+            ("bijective_layout", "sbijective_layout"),
+            ("Layout", "SLayout"),
+            ("BijectiveLayout", "SBijectiveLayout"),
+        )
+    ),
+    _move_name("0.27.0", "tvm.tirx.analysis.expr_deep_equal", "tvm.ir.prim.expr_deep_equal"),
     _move_name("0.26.0", "dtype", "ty", "keyword", of="tvm.tirx.Var"),
     _move_name("0.16.dev0", "min_val", "min", "keyword", of="tvm.tir.For"),
     _move_name("0.27.0", "tvm.arith", "tvm.sym", "module"),

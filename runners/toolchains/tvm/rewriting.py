@@ -195,6 +195,24 @@ _FUNCTIONS = tuple(
 )
 """A buffer is a parameter itself since 0.26."""
 
+
+def _read_either(old: str, new: str) -> str:
+    return f"(lambda one: one.{old} if hasattr(one, '{old}') else {new})({{value}})"
+
+
+_LOST = {
+    "dtype": _read_either("dtype", "one.ty.dtype"),
+    "shape": _read_either("shape", "one.ty.shape"),
+    "name_hint": _read_either("name_hint", "one.name"),
+    "checked_type": _read_either("checked_type", "one.ty"),
+    "buffer_map": _read_either("buffer_map", "{{one: one for one in one.params}}"),
+    "device_type": _read_either("device_type", "one.dlpack_device_type()"),
+    "device_id": _read_either("device_id", "one.index"),
+    "type_key": _read_either("type_key", "one.kind"),
+}
+"""Types of expressions and buffers are types of variables since 0.26."""
+_LOST_MESSAGE = re.compile(r"has no (?:attribute|function) '(\w{1,100})'|(\w{1,100}) is only available on a Var")
+
 _NO_SCHEDULES_SINCE = Version("0.20.0")
 """Tensor expressions are lowered from a function, without ``te.create_schedule``."""
 _LOWERING = """
@@ -315,6 +333,8 @@ def find_idioms(version: str) -> Idioms:
         subscripts=_BRACKETED,
         call_forms=_list_call_forms(release),
         carriers=(_make_schedule_form(tirx=tirx),) if release >= _NO_SCHEDULES_SINCE else (),
+        lost=_LOST if release >= _EXPRESSIONS_SINCE else {},
+        lost_message=_LOST_MESSAGE,
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
         port_string=_port_string if tirx else None,
         port_variable=_port_device_variable if release >= _NO_TARGET_DEVICES_SINCE else None,

@@ -481,6 +481,39 @@ def test_a_call_that_says_more_prevents_the_port(call: str) -> None:
     assert port_testcase(python(f"import tvm\n{call}\n"), "0.27.0", tvm) is None
 
 
+# ---------------------------------------------------------------------------------------------- what a run names
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("AttributeError: 'Cast' object has no attribute 'dtype'. Did you mean: 'astype'?", "dtype"),
+        ("AttributeError: dtype is only available on a Var with BufferType", "dtype"),
+        ("AttributeError: Module has no function 'type_key'", "type_key"),
+        ("AttributeError: 'PrimFunc' object has no attribute 'buffer_map'", "buffer_map"),
+    ],
+)
+def test_an_attribute_that_a_run_names_as_missing_is_read_in_another_way(said: str, name: str) -> None:
+    """Only the release knows which objects lost the attribute. Other attributes stay."""
+    code = f"import tvm\nx = tvm.te.var('x')\nprint(x.{name}, x.other)\n"
+    assert port_testcase(python(code), "0.27.0", tvm) is None
+    done = port_testcase(python(code), "0.27.0", tvm, said)
+    assert done is not None
+    text = done.testcase.files["r.py"]
+    assert f"hasattr(one, '{name}')" in text
+    assert text.count("hasattr") == 1
+    assert "x.other" in text
+    assert port_testcase(python(code), "0.17.dev0", tvm, said) is None
+
+
+@pytest.mark.parametrize(
+    "said", ["", "'Cast' object has no attribute 'other'", "has no attribute 'dtype_of'", "dtype"]
+)
+def test_a_run_that_names_nothing_known_changes_nothing(said: str) -> None:
+    """A port mends what the table knows."""
+    assert port_testcase(python("import tvm\nprint(x.dtype, x.other)\n"), "0.27.0", tvm, said) is None
+
+
 # ---------------------------------------------------------------------------------------------- the record
 
 
