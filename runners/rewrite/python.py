@@ -574,6 +574,25 @@ class _Rewriter(ScopedTransformer):
             )
         return updated_node
 
+    # ---------------------------------------------------------------------------------------- contexts
+
+    def leave_With(
+        self, original_node: cst.With, updated_node: cst.With
+    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
+        """Write the calls of a ``with`` as statements before its body, where the release enters them no more."""
+        calls = [item.item.func for item in original_node.items if isinstance(item.item, cst.Call)]
+        names = [self.get_full_name(call) for call in calls] if self.idioms.flat_contexts else []
+        body = updated_node.body
+        flat = len(names) == len(original_node.items) and self.idioms.flat_contexts.issuperset(names)
+        flat = flat and all(i.asname is None or isinstance(i.asname.name, cst.Name) for i in original_node.items)
+        if not names or not flat or not isinstance(body, cst.IndentedBlock):
+            return updated_node
+        first, *rest = [_make_statement(item) for item in updated_node.items]
+        for name in names:
+            self.record_change(original_node, f"with {name}(…)", f"{name}(…)", notation=True)
+        first = first.with_changes(leading_lines=updated_node.leading_lines)
+        return cst.FlattenSentinel([first, *rest, *body.body])
+
     # ---------------------------------------------------------------------------------------- decorators
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
@@ -620,6 +639,14 @@ def parse_name(text: str) -> cst.Name | cst.Attribute:
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
     return parsed
+
+
+def _make_statement(item: cst.WithItem) -> cst.SimpleStatementLine:
+    """Return the statement that calls what a ``with`` enters, and binds its name."""
+    if item.asname is None:
+        return cst.SimpleStatementLine(body=[cst.Expr(value=item.item)])
+    target = cst.ensure_type(item.asname.name, cst.Name)
+    return cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=item.item)])
 
 
 def _show_decorator(node: cst.Decorator) -> str:

@@ -184,6 +184,8 @@ class Idioms:
     """Arguments to add, if one variable of the testcase has them."""
     call_forms: tuple[CallForm, ...] = ()
     """Calls to write as other expressions."""
+    flat_contexts: frozenset[str] = frozenset()
+    """Functions whose result was entered by ``with``. The call is a statement since, and the body follows it."""
     carriers: tuple[CarrierForm, ...] = ()
     """Values that a program only hands to calls, and the calls without them."""
     lost: Mapping[str, str] = field(default_factory=dict)

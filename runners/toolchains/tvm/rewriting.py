@@ -67,8 +67,9 @@ _ANNOTATED_LET = BindingForm(
 )
 """``x: T.int32 = y`` bound a name. Since ``tirx`` it makes a variable in memory."""
 _DECLARED_BUFFERS = tuple(
-    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.Buffer", keyword="data", name="decl_buffer")
+    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.{name}", keyword="data", name="decl_buffer")
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for name in ("Buffer", "buffer_decl")
 )
 """``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx`` a buffer has to be declared before its use."""
 _BRACKETED = frozenset({"tvm.script.tir.Buffer"})
@@ -154,6 +155,26 @@ _ALLOCATIONS = tuple(
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
 )
 """An allocation made a pointer. Since ``tirx`` it makes a buffer."""
+_LETS_IN_SCRIPTS = tuple(
+    form
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for form in (
+        CallForm(
+            function=f"{home}.LetStmt",
+            parameters=("value", "type_annotation", "var"),
+            code="{home}.Bind({value}, {type_annotation}, var={var})",
+            package="",
+            defaults={"type_annotation": "None", "var": "None"},
+        ),
+        CallForm(function=f"{home}.let", parameters=("v", "value"), code="{home}.Bind({value}, var={v})", package=""),
+    )
+)
+"""A binding was entered by ``with``, or declared its variable first."""
+_FLAT_CONTEXTS = frozenset(
+    f"{home}.{name}"
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for name in ("LetStmt", "let", "allocate", "decl_buffer")
+)
 _CALLS = tuple(
     CallForm(
         function=f"{home}.Call",
@@ -332,6 +353,7 @@ def find_idioms(version: str) -> Idioms:
         declaring=_DECLARED_BUFFERS if tirx else (),
         subscripts=_BRACKETED,
         call_forms=_list_call_forms(release),
+        flat_contexts=_FLAT_CONTEXTS if tirx else frozenset(),
         carriers=(_make_schedule_form(tirx=tirx),) if release >= _NO_SCHEDULES_SINCE else (),
         lost=_LOST if release >= _EXPRESSIONS_SINCE else {},
         lost_message=_LOST_MESSAGE,
@@ -345,7 +367,7 @@ def find_idioms(version: str) -> Idioms:
 def _list_call_forms(release: Version) -> tuple[CallForm, ...]:
     tirx = release >= _TIRX_SINCE
     return (
-        *((*_LET_STATEMENTS, *_ALLOCATIONS) if tirx else ()),
+        *((*_LET_STATEMENTS, *_ALLOCATIONS, *_LETS_IN_SCRIPTS) if tirx else ()),
         *(
             (*_RETURNS, *_RETURNS_IN_SCRIPTS, *_CALLS, *_ARITHMETIC, *_FUNCTIONS)
             if release >= _EXPRESSIONS_SINCE

@@ -481,6 +481,35 @@ def test_a_call_that_says_more_prevents_the_port(call: str) -> None:
     assert port_testcase(python(f"import tvm\n{call}\n"), "0.27.0", tvm) is None
 
 
+FUNCTION_OF_TIRX = "from tvm.script import tirx as T\n@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((4,))):\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("with T.LetStmt(3, var=x):\n        A[x] = 1.0\n", "T.Bind(3, None, var=x)\n    A[x] = 1.0\n"),
+        ("with T.LetStmt(A[0]) as x:\n        A[1] = x\n", "x = T.Bind(A[0], None, var=None)\n    A[1] = x\n"),
+        ("with T.let(x, 3):\n        A[x] = 1.0\n", "T.Bind(3, var=x)\n    A[x] = 1.0\n"),
+        (
+            "with T.allocate([4], 'int8', 'global') as B:\n        T.evaluate(B)\n    T.evaluate(0)\n",
+            "B = T.alloc_buffer([4], 'int8', scope='global').data\n    T.evaluate(B)\n    T.evaluate(0)\n",
+        ),
+        ("with T.decl_buffer((4,)) as B:\n        B[0] = 1.0\n", "B = T.decl_buffer((4,))\n    B[0] = 1.0\n"),
+    ],
+)
+def test_contexts_of_scripts_are_statements_before_their_body(old: str, new: str) -> None:
+    """Since 0.24 a binding and an allocation hold for what follows them."""
+    code = FUNCTION_OF_TIRX.replace("tirx", "tir").replace("(s_tir=True)", "")
+    assert ported(f"{code}    {old}", "0.27.0") == f"{FUNCTION_OF_TIRX}    {new}"
+
+
+def test_other_contexts_stay() -> None:
+    """A block, an attribute and a context of the program's own are entered as before."""
+    body = "    with T.attr(A.data, 'x', 1):\n        with own(A) as (x, y):\n            A[0] = x\n"
+    code = FUNCTION_OF_TIRX.replace("tirx", "tir").replace("(s_tir=True)", "")
+    assert ported(f"{code}{body}", "0.27.0") == f"{FUNCTION_OF_TIRX}{body}"
+
+
 # ---------------------------------------------------------------------------------------------- what a run names
 
 
