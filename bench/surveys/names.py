@@ -92,13 +92,13 @@ Span = tuple[str | None, str | None]
 """First version with it, None for the oldest here; first version without it again, None for the newest."""
 
 
-def names_of(release: Release, store: Store, engine: Engine) -> Names:
-    """What one build's Python API holds."""
+def names_of(release: Release, store: Store, engine: Engine, listing: str = LIST_NAMES) -> Names:
+    """What one build's Python API holds, or what another program lists."""
     environment = store.get_environment(release)
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",
-        files={"list_names.py": LIST_NAMES, "show.py": SHOW},
+        files={"list_names.py": listing, "show.py": SHOW},
         steps=(
             ("python", "list_names.py"),
             *(("python", "show.py", str(piece), str(PIECE_CHARS)) for piece in range(PIECES)),
@@ -157,12 +157,17 @@ def _inside_another(name: str, ends: Span, every: Mapping[str, Span]) -> bool:
 
 def survey() -> str:
     """The table as it is committed."""
+    lists = list_builds()
+    return render(list(lists), spans_of(lists))
+
+
+def list_builds(listing: str = LIST_NAMES) -> dict[str, Names]:
+    """What each release and each fork holds, oldest first."""
     releases = [
         r for r in load_catalogue().list_releases("tvm", prereleases=True) if r.is_ordinary or r.source == "bundle"
     ]
     store, engine = open_store(), select_engine("auto")
-    lists = {release.version: names_of(release, store, engine) for release in releases}
-    return render(list(lists), spans_of(lists))
+    return {release.version: names_of(release, store, engine, listing) for release in releases}
 
 
 def render(versions: Sequence[str], spans: Mapping[str, Span]) -> str:

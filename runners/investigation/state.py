@@ -69,6 +69,8 @@ class Tools:
     """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
     port: Callable[[Testcase, str], Port | None]
     """Testcase and release → the testcase ported to the release; None if no change is needed."""
+    port_again: Callable[[Testcase, str, str], Port | None] = lambda _testcase, _version, _said: None
+    """Testcase, release and what the release said about the last port → the testcase with that mended as well."""
     supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
     """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes; None
     if no data is missing."""

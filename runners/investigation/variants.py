@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
@@ -28,7 +29,8 @@ def run_ported(state: InvestigationState) -> None:
     configurations = []
     for version in wanted:
         assert version is not None
-        ported = state.tools.port(testcase, version) or (Port(testcase=testcase, changes=()) if given else None)
+        ported = state.tools.port(testcase, version) or _port_by_run(state, testcase, version)
+        ported = ported or (Port(testcase=testcase, changes=()) if given else None)
         if ported is None or not (ported.prints_all or plan.claim.kind in WITHOUT_VALUES):
             continue
         if version in moved or _list_programs(ported.testcase) != _list_programs(plan.testcase):
@@ -41,6 +43,43 @@ def run_ported(state: InvestigationState) -> None:
             )
             configurations.append((configuration, version))
     state.run_each(configurations)
+    for configuration, version in configurations:
+        _port_again(state, testcase, configuration, version)
+
+
+def _port_by_run(state: InvestigationState, testcase: Testcase, version: str) -> Port | None:
+    """Port a testcase in which no name has moved by what the release says about it."""
+    said = "".join(seen.excerpt for seen in state.seen if seen.version == version)
+    return state.tools.port_again(testcase, version, said) if said else None
+
+
+MAX_PORTS = 4
+"""Ports of a testcase to one release, each of which mends what the release named last."""
+
+
+def _port_again(state: InvestigationState, testcase: Testcase, configuration: Configuration, version: str) -> None:
+    """Port the testcase once more while the release names something that a port can mend.
+
+    A run of a port that was mended tells about that port alone, so it does not stay among the runs.
+    """
+    said = ""
+    for _ in range(MAX_PORTS - 1):
+        runs = [seen for seen in state.seen if seen.variant is Variant.PORTED and seen.version == version]
+        failed = {Outcome.INCOMPATIBLE, Outcome.OTHER_FAILURE}
+        if not runs or any(seen.outcome not in failed for seen in runs):
+            return
+        said += runs[-1].excerpt
+        again = state.tools.port_again(testcase, version, said)
+        if again is None or again.testcase == configuration.testcase:
+            return
+        configuration = replace(
+            configuration,
+            testcase=again.testcase,
+            changes=tuple(dict.fromkeys([*configuration.changes, *again.changes])),
+            notation_only=configuration.notation_only and again.notation_only,
+        )
+        state.seen = [seen for seen in state.seen if seen not in runs]
+        state.run(configuration, [version])
 
 
 WITHOUT_VALUES = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG})

@@ -8,6 +8,7 @@ from runners.core.failure.oracle import Classification, Drift, OracleContext, cl
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.core.runs import Execute, RunRequest, RunResult
+from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
 
 EXCERPT_CHARS = 6_000
@@ -50,9 +51,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
             compilers=toolchain.GUEST.compilers,
-            renames={
-                e.old: e.new for e in toolchain.DRIFT if e.new and not e.of and (e.exact or e.kind == "dialect")
-            },
+            renames={e.old: e.new for e in toolchain.DRIFT if e.new and _is_renaming(e)},
         ),
     )
     if cell.compile_only and ruling.outcome is Outcome.PASS:
@@ -84,6 +83,11 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
         image=run.image,
         findings=(_make_drift_finding(moved),) if moved is not None and explained else (),
     )
+
+
+def _is_renaming(entry: DriftEntry) -> bool:
+    """True if messages change with the name. Registered names are too many, and most messages do not have them."""
+    return not entry.of and entry.kind != "registered" and (entry.exact or entry.kind == "dialect")
 
 
 def _make_drift_finding(moved: Drift) -> Finding:

@@ -6,6 +6,7 @@ arguments say all of it. A second use, or a part that is not among the other arg
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ class Carried:
     calls: Mapping[cst.Call, CallForm] = field(default_factory=dict)
     prints: frozenset[cst.Call] = frozenset()
     """Calls of ``print`` that show a result whose text differs."""
+    passed_on: frozenset[cst.Call] = frozenset()
+    """Calls whose result goes to functions that may print it."""
 
 
 def find_carried(module: cst.Module, form: CarrierForm, scoped: ScopedTransformer) -> Carried:
@@ -64,7 +67,9 @@ class _Search:
         firsts = {call: call.args[0].value for call in program.calls if call.args and not call.args[0].keyword}
         self.calls = {call: forms[functions[call]] for call in firsts if functions[call] in forms}
         self.firsts = {firsts[call] for call in self.calls}
-        self.takers: dict[cst.CSTNode, str] = {firsts[call]: functions[call] for call in firsts}
+        self.takers: dict[cst.CSTNode, str] = {
+            firsts[call]: functions[call] for call in firsts if not _is_builtin(call.func)
+        }
         self.prints = {
             _strip_accesses(call.args[0].value): call
             for call in firsts
@@ -75,6 +80,7 @@ class _Search:
         carried: set[cst.Call] = set()
         taken: dict[cst.Call, CallForm] = {}
         silent: set[cst.Call] = set()
+        passed_on: set[cst.Call] = set()
         for call, how in self.calls.items():
             made = self._find_makers(call.args[0].value)
             if not made:
@@ -86,12 +92,10 @@ class _Search:
                 return Carried()
             carried |= made
             taken[call] = how
-            silent |= shown
-        return (
-            Carried(makers=self.makers, calls=taken, prints=frozenset(silent))
-            if carried == self.makers
-            else Carried()
-        )
+            silent |= shown[0]
+            passed_on |= {call} if shown[1] else set()
+        found = Carried(makers=self.makers, calls=taken, prints=frozenset(silent), passed_on=frozenset(passed_on))
+        return found if carried == self.makers else Carried()
 
     def _find_makers(self, value: cst.BaseExpression) -> set[cst.Call]:
         """Return the calls that made an argument; nothing if it may be another value, or has another use."""
@@ -116,10 +120,13 @@ class _Search:
             target = assignment.node if isinstance(assignment, metadata.Assignment) else None
             yield values.get(id(target)), [access.node for access in assignment.references]
 
-    def _find_prints(self, call: cst.Call, how: CallForm) -> set[cst.Call] | None:
-        """Return the calls that print a result whose text differs; None if the result has another use."""
+    def _find_prints(self, call: cst.Call, how: CallForm) -> tuple[set[cst.Call], bool] | None:
+        """Return the calls that print a result whose text differs, and whether other functions take the result.
+
+        None if the result has another use than as the first argument of a call.
+        """
         if not how.takers or call in self.program.alone:
-            return set()
+            return set(), False
         target = next((target for target, value in self.program.assigned if value is call), None)
         uses: Sequence[cst.CSTNode] = [call]
         if target is not None:
@@ -127,9 +134,16 @@ class _Search:
             if not known or any(value not in self.calls for value, _ in known):
                 return None
             uses = [use for _, found in known for use in found]
-        rest = (use for use in uses if use not in self.prints)
+        rest = [use for use in uses if use not in self.prints]
         shown = {self.prints[use] for use in uses if use in self.prints}
-        return shown if all(self.takers.get(use) in how.takers for use in rest) else None
+        if any(use not in self.takers for use in rest):
+            return None
+        return shown, any(self.takers[use] not in how.takers for use in rest)
+
+
+def _is_builtin(function: cst.BaseExpression) -> bool:
+    """True for a function of Python's own, such as ``str``, whose result the program may look at."""
+    return isinstance(function, cst.Name) and hasattr(builtins, function.value)
 
 
 def _strip_accesses(value: cst.BaseExpression) -> cst.CSTNode:

@@ -35,6 +35,7 @@ class Names:
     members: tuple[Rename, ...]
     keywords: tuple[Rename, ...]
     options: tuple[Rename, ...]
+    registered: tuple[Rename, ...]
     flags: tuple[Rename, ...]
     words: tuple[Rename, ...]
 
@@ -56,6 +57,15 @@ class Names:
     def find_keyword(self, keyword: str, function: str) -> Rename | None:
         """Return the rename of a keyword in calls of ``function``, a dotted name."""
         return next((s for s in self.keywords if s.old == keyword and _is_within(function, s.of)), None)
+
+    def find_registered(self, name: str) -> str:
+        """Return a registered name in the release, which is the same name if it has not moved."""
+        known = _index_renames(self.registered)
+        for _ in range(_LONGEST_CHAIN):
+            if (step := known.get(name)) is None or step.new is None:
+                break
+            name = step.new
+        return name
 
     def _find_longest(self, name: str) -> Rename | None:
         known = self._index_dotted()
@@ -101,6 +111,8 @@ def _choose_field(entry: DriftEntry) -> str:
             return "keywords"
         case "option":
             return "options"
+        case "registered":
+            return "registered"
         case "flag":
             return "flags"
         case "op" | "dialect":

@@ -76,6 +76,8 @@ class _Rewriter(ScopedTransformer):
         """Calls that make a value which the program only hands on, and which the written calls do without."""
         self.prints: frozenset[cst.Call] = frozenset()
         """Calls of ``print`` to leave out."""
+        self.passed_on: frozenset[cst.Call] = frozenset()
+        """Calls whose result has another text, and may be printed."""
         self.bindings: list[tuple[BindingForm, ...]] = []
         """Forms of bindings in each function around."""
         self.declaring: list[tuple[DeclaringCall, ...]] = []
@@ -87,6 +89,7 @@ class _Rewriter(ScopedTransformer):
             found = find_carried(node, form, self)
             self.makers |= found.makers
             self.prints |= found.prints
+            self.passed_on |= found.passed_on
             self.rewritten |= {call.func: how for call, how in found.calls.items()}
 
     # ---------------------------------------------------------------------------------------- imports
@@ -227,11 +230,22 @@ class _Rewriter(ScopedTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
             return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+        if self.resolve_name(original_node) is not None:
+            return updated_node
+        if (lost := self.idioms.lost.get(original_node.attr.value)) is not None:
+            return self._read_lost(lost, original_node, updated_node)
         new = self.members.get(original_node.attr.value)
-        if new is None or self.resolve_name(original_node) is not None:
+        if new is None:
             return updated_node
         self.record_change(original_node, f".{original_node.attr.value}", f".{new}")
         return updated_node.with_changes(attr=cst.Name(new))
+
+    def _read_lost(self, code: str, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
+        """Read an attribute in the way that works for all objects. A language inside Python reads its own."""
+        if self.bindings and self.bindings[-1]:
+            return updated
+        self.record_change(original, f".{original.attr.value}", code.format_map({"value": "…"}))
+        return cst.parse_expression(code.format_map({"value": cst.Module(body=[]).code_for_node(updated.value)}))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         if original_node in self.prints:
@@ -258,11 +272,15 @@ class _Rewriter(ScopedTransformer):
             name: self._port_string(Argument(function=function, keyword=name, position=place), old.value, new.value)
             for place, (name, old, new) in enumerate(_name_arguments(form, function, original, updated))
         }
-        self._require_package(form.package, first_name(original.func))
-        names = {name: name for name in form.parameters}
-        self.record_change(original, f"{function}({', '.join(given)})", form.shown or form.code.format_map(names))
+        if form.package:
+            self._require_package(form.package, first_name(original.func))
+        names = {name: name for name in form.parameters} | {"home": function.rpartition(".")[0]}
+        shown = form.shown or form.code.format_map(names)
+        prints = original not in self.passed_on
+        self.record_change(original, f"{function}({', '.join(given)})", shown, prints=prints)
         code = cst.Module(body=[]).code_for_node
-        filled = {**form.defaults, **{name: code(value) for name, value in given.items()}}
+        home = dotted_name(original.func).rpartition(".")[0]
+        filled = {**form.defaults, **{name: code(value) for name, value in given.items()}, "home": home}
         written = cst.parse_expression(form.code.format_map(filled))
         return written.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
@@ -477,8 +495,11 @@ class _Rewriter(ScopedTransformer):
         if (program := self._port_literal(original_node)) is not None:
             return program
         text = _read_string(original_node)
-        new = self.options.get(text) if text is not None else None
-        if text is None or new is None or original_node not in self.names_as_strings:
+        if text is None:
+            return updated_node
+        option = self.options.get(text) if original_node in self.names_as_strings else None
+        new = option or self.names.find_registered(text)
+        if new == text:
             return updated_node
         self.record_change(original_node, repr(text), repr(new))
         return updated_node.with_changes(value=original_node.value.replace(text, new))
@@ -486,12 +507,29 @@ class _Rewriter(ScopedTransformer):
     def visit_Call(self, node: cst.Call) -> None:
         if self.idioms.call_forms and node.func not in self.rewritten:
             function = self.get_full_name(node.func)
-            form = next((one for one in self.idioms.call_forms if one.function == function), None)
+            forms = (one for one in self.idioms.call_forms if one.function == function and self._surrounds(one, node))
+            form = next((one for one in forms if not self._is_up_to_date(one, node)), None)
             if form is not None:
                 self.rewritten[node.func] = form
         pattern = self.idioms.name_strings
         if pattern is not None and pattern.search(dotted_name(node.func) or _get_attribute(node.func)):
             self.names_as_strings.update(_find_name_strings(node))
+
+    def _surrounds(self, form: CallForm, call: cst.Call) -> bool:
+        inner = call.args[0].value if call.args else None
+        return not form.around or (isinstance(inner, cst.Call) and self.get_full_name(inner.func) in form.around)
+
+    def _is_up_to_date(self, form: CallForm, call: cst.Call) -> bool:
+        """True if a call needs no other form: the release takes it as it is, or the program is of another kind."""
+        if form.beside is not None and not form.beside.search(self.code):
+            return True
+        if form.still is None:
+            return False
+        count, names = form.still
+        plain = [arg for arg in call.args if arg.keyword is None]
+        keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+        listed = len(plain) > 1 and isinstance(plain[1].value, cst.List | cst.Tuple)
+        return len(plain) <= count and not listed and keywords <= names
 
     def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
         """Replace a constant inside a call by the plain constant, as the value of a key that is a name."""
@@ -535,6 +573,25 @@ class _Rewriter(ScopedTransformer):
                 annotation=updated_node.annotation.with_changes(annotation=cst.parse_expression(new))
             )
         return updated_node
+
+    # ---------------------------------------------------------------------------------------- contexts
+
+    def leave_With(
+        self, original_node: cst.With, updated_node: cst.With
+    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
+        """Write the calls of a ``with`` as statements before its body, where the release enters them no more."""
+        calls = [item.item.func for item in original_node.items if isinstance(item.item, cst.Call)]
+        names = [self.get_full_name(call) for call in calls] if self.idioms.flat_contexts else []
+        body = updated_node.body
+        flat = len(names) == len(original_node.items) and self.idioms.flat_contexts.issuperset(names)
+        flat = flat and all(i.asname is None or isinstance(i.asname.name, cst.Name) for i in original_node.items)
+        if not names or not flat or not isinstance(body, cst.IndentedBlock):
+            return updated_node
+        first, *rest = [_make_statement(item) for item in updated_node.items]
+        for name in names:
+            self.record_change(original_node, f"with {name}(…)", f"{name}(…)", notation=True)
+        first = first.with_changes(leading_lines=updated_node.leading_lines)
+        return cst.FlattenSentinel([first, *rest, *body.body])
 
     # ---------------------------------------------------------------------------------------- decorators
 
@@ -584,6 +641,14 @@ def parse_name(text: str) -> cst.Name | cst.Attribute:
     return parsed
 
 
+def _make_statement(item: cst.WithItem) -> cst.SimpleStatementLine:
+    """Return the statement that calls what a ``with`` enters, and binds its name."""
+    if item.asname is None:
+        return cst.SimpleStatementLine(body=[cst.Expr(value=item.item)])
+    target = cst.ensure_type(item.asname.name, cst.Name)
+    return cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=item.item)])
+
+
 def _show_decorator(node: cst.Decorator) -> str:
     """Return ``@a.b`` for ``@a.b(…)``."""
     return f"@{dotted_name(_get_function(node))}"
@@ -607,7 +672,8 @@ def _name_arguments(
         name = old.keyword.value if old.keyword else form.parameters[place] if spare else ""
         if name not in form.parameters or name in given:
             raise Unportable(function)
-        if name in form.neutral and cst.Module(body=[]).code_for_node(old.value) not in form.neutral[name]:
+        neutral = form.neutral.get(name)
+        if neutral is not None and cst.Module(body=[]).code_for_node(old.value) not in neutral:
             raise Unportable(function)
         given[name] = (name, old, new)
     if any(name not in given and name not in {*form.defaults, *form.neutral} for name in form.parameters):

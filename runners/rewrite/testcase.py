@@ -7,7 +7,7 @@ place. A testcase that cannot be written exactly in the other release's names is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -52,13 +52,15 @@ class Ported:
         return all(one.prints for one in self.substitutions)
 
 
-def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Ported | None:
+def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: str = "") -> Ported | None:
     """Write a testcase in the names of a release.
+
+    ``said`` is the output of the release on an earlier port: what it names as missing is mended as well.
 
     Return None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
     parsed.
     """
-    names, idioms = build_names(version, toolchain.DRIFT), toolchain.REWRITING.idioms(version)
+    names, idioms = build_names(version, toolchain.DRIFT), _choose_lost(toolchain.REWRITING.idioms(version), said)
     try:
         steps, changes = port_steps(testcase.steps, names.flags, idioms)
         done = [_locate_change(change, f"step {change.line}") for change in changes]
@@ -72,6 +74,17 @@ def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Por
         return None
     ported = msgspec.structs.replace(testcase, files=files, steps=steps)
     return Ported(testcase=ported, substitutions=tuple(dict.fromkeys(done)))
+
+
+def _choose_lost(idioms: Idioms, said: str) -> Idioms:
+    """Keep the attributes that the release has named as missing."""
+    if idioms.lost_message is None:
+        return idioms
+    named = {name for found in idioms.lost_message.finditer(said[-MAX_SAID_CHARS:]) for name in found.groups()}
+    return replace(idioms, lost={name: code for name, code in idioms.lost.items() if name in named})
+
+
+MAX_SAID_CHARS = 60_000
 
 
 def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:

@@ -108,6 +108,7 @@ def make_tools(
     return Tools(
         run=run_cell,
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
+        port_again=lambda testcase, version, said: _port_with_changes(testcase, version, toolchain, said),
         supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
@@ -139,10 +140,10 @@ def _make_expect(ahead: RunsAhead) -> Callable[[Cell, int], None]:
     return lambda cell, attempt: ahead.expect(make_request(cell, attempt))
 
 
-def _port_with_changes(testcase: Testcase, version: str, toolchain: Toolchain) -> Port | None:
+def _port_with_changes(testcase: Testcase, version: str, toolchain: Toolchain, said: str = "") -> Port | None:
     from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
 
-    ported = port_testcase(testcase, version, toolchain)
+    ported = port_testcase(testcase, version, toolchain, said)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)

@@ -164,6 +164,9 @@ _WRONG = _any_of(
     r"|simplified|optimi[sz]ed|folded|eliminated|removed|idempotent|fused|hoisted|vectori[sz]ed|inlined|merged|canonicali[sz]ed)",
     *(r"un-?necessary", "redundant", "superfluous", r"sub-?optimal", "inefficient"),
     r"missed (?:\w+ )?(?:optimi[sz]ation|fusion|opportunit)",
+    r"(?:cannot|can ?not|can['’]t|does ?n[o'’]t|fails? to) (?:generate|produce|print|emit|create|output|return)"
+    r" (?:an? |the )?(?:valid|correct|right|proper|well-formed)\b",
+    r"(?:generates?|produces?|prints?|emits?|outputs?) (?:an? )?(?:\w+ )?(?:invalid|ill-formed|malformed)\b",
     *("silently", r"does ?n[o'’]t match", r"NaNs?\b", r"all zero(?:e?s)?\b", r"far too (?:small|large|big)"),
     *(r"unexpected (?!error|exception|crash)", r"expected .{1,60} but (?:got|get)", "corrupt", "truncat"),
     *("transposed", "swapped", r"shifted\b", "reversed", "duplicated", r"off by (?:one|\d)", r"drop(?:s|ped)\b"),

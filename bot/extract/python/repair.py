@@ -144,10 +144,26 @@ def _dedent_hanging(text: str) -> str:
 
 _SMART = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "−": "-", "…": "..."}
+    | {"\u3000": " ", "\uff0c": ",", "\uff1a": ":", "\uff1b": ";", "\uff08": "(", "\uff09": ")", "\uff1d": "="}
 )
+"""Typographic characters, and the full-width ones of Chinese and Japanese keyboards."""
+
+
+def straighten_row(row: str) -> str:
+    """Return a row with plain quotes, dashes, spaces and punctuation."""
+    return row.translate(_SMART)
+
+
+def make_straight_repair() -> Repair:
+    """Return the record of rows that `straighten_row` changed."""
+    return Repair(kind=_STRAIGHTEN.kind, detail=_STRAIGHTEN.detail)
+
+
 _UNESCAPE = _TextChange("unescape", "HTML entities to characters", html.unescape)
 _STRAIGHTEN = _TextChange(
-    "straighten-quotes", "typographic quotes, dashes and spaces to plain ones", lambda text: text.translate(_SMART)
+    "straighten-quotes",
+    "typographic quotes, dashes, spaces and punctuation to plain ones",
+    lambda text: text.translate(_SMART),
 )
 _HANG = _TextChange("dedent", "lines after the first moved to the margin", _dedent_hanging)
 _RECIPES: tuple[tuple[_TextChange, ...], ...] = tuple(

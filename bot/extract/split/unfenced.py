@@ -16,7 +16,7 @@ from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
 from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import Statement, iter_statements, parse_python
-from bot.extract.python.repair import make_dedent_repair
+from bot.extract.python.repair import make_dedent_repair, make_straight_repair, straighten_row
 from bot.extract.split.session import read_argument
 from bot.extract.split.spans import uncover_spans
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
@@ -187,6 +187,7 @@ def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) ->
     window: Sequence[str] = document.source[begin : min(end, begin + MAX_UNFENCED_ROWS)]
     if margin:
         window = [row[margin:] if not row[:margin].strip() else row for row in window]
+    window, straightened = _straighten_statements(window)
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
     next_row = begin + max(1, sum(s.rows for s in kept))
     popped: list[Statement] = []
@@ -202,7 +203,28 @@ def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) ->
     piece = _make_piece(Kind.PYTHON, rows, begin)
     if margin:
         piece = replace(piece, repairs=(make_dedent_repair(margin),))
+    if any(row < len(rows) for row in straightened):
+        piece = replace(piece, repairs=(*piece.repairs, make_straight_repair()))
     return record_left_out(piece, popped), begin + len(rows)
+
+
+def _straighten_statements(rows: Sequence[str]) -> tuple[Sequence[str], tuple[int, ...]]:
+    """Return the rows of a program with plain punctuation in each statement that needs it, and the changed rows.
+
+    The rows are read up to the first statement that is no Python either way.
+    """
+    done, changed = list(rows), list[int]()
+    for statement in iter_statements(rows):
+        if statement.tree is not None:
+            continue
+        own = range(statement.row, statement.row + statement.rows)
+        plain = [straighten_row(rows[at]) for at in own]
+        tree = parse_python("\n".join(plain) + "\n") if plain != [rows[at] for at in own] else None
+        if tree is None or not any(map(is_substantive, tree.body)):
+            break
+        done[own.start : own.stop] = plain
+        changed += own
+    return (done, tuple(changed)) if changed else (rows, ())
 
 
 def _read_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:

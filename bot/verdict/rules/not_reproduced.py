@@ -20,6 +20,7 @@ from bot.verdict.rules.phrases import (
     name_releases,
     quote_span,
 )
+from bot.verdict.rules.reworded import OTHER_END, find_ported_end
 from bot.verdict.rules.untestable import (
     describe_hardware,
     describe_moved,
@@ -60,6 +61,15 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     why = find_last_reason(evidence, newest)
     used = evidence.find_indices(newest)
     match outcome:
+        case Outcome.INCOMPATIBLE if ended := find_ported_end(evidence, evidence.plan.order[-1]):
+            return make_verdict(
+                VerdictKind.INCONCLUSIVE,
+                (Ground.NO_ANSWER, Ground.PORTED),
+                f"Inconclusive: no release here runs the testcase as posted; ported to {evidence.plan.order[-1]},"
+                f" it ends with another error than the reported one: {ended}.",
+                (OTHER_END, why),
+                used,
+            )
         case Outcome.INCOMPATIBLE:
             return make_verdict(
                 VerdictKind.UNTESTABLE,

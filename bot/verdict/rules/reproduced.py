@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import are_all, find_last_reason, list_skipped, name_all, name_newest, name_releases
-from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
+from bot.verdict.rules.reworded import (
+    OTHER_END,
+    find_diagnostic,
+    find_other_signal,
+    find_ported_end,
+    find_refusal,
+    is_reworded,
+)
 from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
@@ -196,6 +203,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 ("the type of the error and its place are the same, and only the message differs from the report",),
                 used,
             )
+        case _ if signal := find_other_signal(evidence, newest):
+            return make_verdict(
+                VerdictKind.CONFIRMED,
+                (*grounds, Ground.REWORDED),
+                f"{newest_bad} crashes as reported; the testcase {_name_text(evidence, newest)} crashes in the same"
+                f" statement on {newest}, {name_newest(evidence)}, with {signal}.",
+                ("a broken access to memory ends by one signal or another, as the compiler of the build chose",),
+                used,
+            )
         case _ if evidence.plan.claim.kind is ClaimKind.CRASH and (said := find_diagnostic(evidence, newest)):
             return make_verdict(
                 VerdictKind.FIXED,
@@ -214,6 +230,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 ("to decide: whether this program should be rejected; if so, the failure is fixed",),
                 used,
             )
+        case _ if ended := find_ported_end(evidence, newest):
+            return make_verdict(
+                VerdictKind.INCONCLUSIVE,
+                (Ground.NO_ANSWER, Ground.PORTED),
+                f"Inconclusive: {newest_bad} fails as reported; ported to {newest}, {name_newest(evidence)},"
+                f" it ends with another error: {ended}.",
+                (OTHER_END,),
+                used,
+            )
         case _ if is_only_for_forks(evidence):
             return _judge_on_forks(evidence, Variant.ORIGINAL)
         case _:
@@ -226,6 +251,11 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
+
+
+def _name_text(evidence: Evidence, version: str) -> str:
+    posted = (s for s in evidence.list_originals() if s.version == version and s.outcome is not Outcome.INCOMPATIBLE)
+    return "as posted" if any(posted) else "ported to its API"
 
 
 def judge_only_ported(evidence: Evidence) -> Verdict | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import quote_span
@@ -78,6 +79,49 @@ def _read_places(seen: Observation) -> tuple[set[str], str]:
     return {one["place"] for one in found if not _STAGES.search(one["said"])}, (stages or [""])[0]
 
 
+def find_other_signal(evidence: Evidence, newest: str) -> str | None:
+    """Return the signal with which the newest release crashes in the statement of the reported crash; None otherwise.
+
+    A broken access to memory ends by one signal or another, as the compiler of the build chose. The statement of the
+    testcase that was running tells the crashes apart. A port may add a few lines above it.
+    """
+    if evidence.plan.claim.kind is not ClaimKind.CRASH:
+        return None
+    files = evidence.plan.testcase.files
+    known = {_read_statement(seen, files) for seen in evidence.list_originals() if seen.outcome is Outcome.MATCH}
+    later = [
+        seen
+        for seen in evidence.observations
+        if seen.version == newest and seen.outcome is not Outcome.INCOMPATIBLE and seen.variant in _REPORTED_PROGRAM
+    ]
+    for seen in later:
+        if seen.outcome is not Outcome.OTHER_FAILURE or seen.signature is None or seen.signature.type not in NATIVE:
+            return None
+        at = _read_statement(seen, files)
+        if at is None or not any(one is not None and _is_near(one, at) for one in known):
+            return None
+    return later[-1].signature.type if later and later[-1].signature is not None else None
+
+
+def _is_near(posted: tuple[str, int], ported: tuple[str, int]) -> bool:
+    return posted[0] == ported[0] and 0 <= ported[1] - posted[1] <= MAX_ADDED_LINES
+
+
+MAX_ADDED_LINES = 2
+"""Imports that a port may add."""
+_PYTHON_STACK = re.compile(
+    r"^Current thread 0x\w{1,20} [^\n]{0,100}\n(?P<stack>(?:  File [^\n]{1,400}\n){1,100})", re.M
+)
+_PYTHON_FRAME = re.compile(r'^  File "/work/(?P<file>[^"\n]{1,200})", line (?P<line>\d{1,7}) in ', re.M)
+
+
+def _read_statement(seen: Observation, files: Mapping[str, str]) -> tuple[str, int] | None:
+    """Return the file and line of the testcase in the Python stack of a crash, the innermost first."""
+    stack = _PYTHON_STACK.search(seen.excerpt)
+    frames = _PYTHON_FRAME.finditer(stack["stack"]) if stack is not None else ()
+    return next(((one["file"], int(one["line"])) for one in frames if one["file"] in files), None)
+
+
 def find_diagnostic(evidence: Evidence, version: str) -> str | None:
     """Return the diagnostic with which a release rejects a program on which others crash, quoted; None without one.
 
@@ -110,3 +154,39 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
     if last is None or last.type in NATIVE or last.type == OUTPUT or not last.message:
         return None
     return quote_span(f"{name_type(last.type)}: {last.message[:120]}")
+
+
+def find_ported_end(evidence: Evidence, version: str) -> str | None:
+    """Return the error with which the ported testcase ends on a release that cannot run the posted one, quoted.
+
+    Return None if the port did not reach the compiler: a name is missing, a call does not fit its function, or the
+    text is refused. Such an error tells about the port.
+    """
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    runs = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]
+    ended = [
+        seen.signature for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary)
+    ]
+    if not runs or len(ended) < len(runs):
+        return None
+    last = ended[-1]
+    if last is not None and last.type in NATIVE:
+        return quote_span(name_type(last.type)) if evidence.plan.claim.kind is ClaimKind.CRASH else None
+    if last is None or last.type in {*_PYTHON_NAME_ERRORS, OUTPUT} or not last.message:
+        return None
+    return None if _WRONG_CALL.search(last.message) else quote_span(f"{name_type(last.type)}: {last.message[:120]}")
+
+
+_PYTHON_NAME_ERRORS = {
+    "AttributeError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NameError",
+    "SyntaxError",
+    "AssertionError",
+}
+_WRONG_CALL = re.compile(
+    r"Mismatched (?:type|number) |\bargument'?s?\b.{0,40}\b(?:given|missing|unexpected)|unexpected keyword|missing \d"
+)
+"""Python and the FFI about a call that does not fit its function."""
+OTHER_END = "to decide: whether this is the reported failure today, what the report asks for, or a fault of the port"

@@ -77,7 +77,7 @@ def name_build(evidence: Evidence) -> str:
     gone = {
         order_version(entry.gone_in): entry.old
         for entry in find_toolchain(toolchain).DRIFT
-        if entry.old in moved and entry.gone_in is not None and not entry.listed
+        if entry.old in moved and entry.gone_in is not None and not entry.listed and entry.kind != "registered"
     }
     if gone:
         first = min(gone)

@@ -85,7 +85,8 @@ def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     if not entry.affects(version):
         moved, since = Moved.ABSENT, version
     else:
-        moved, since = Moved.MISSING_SINCE if entry.listed else Moved.REMOVED, str(entry.gone_in)
+        compared = entry.listed or entry.kind == "registered"
+        moved, since = Moved.MISSING_SINCE if compared else Moved.REMOVED, str(entry.gone_in)
     state = f"{name} {_STATES[moved]} {since}"
     if entry.is_too_new(version) and entry.new == entry.old:
         added = str(entry.introduced_in)

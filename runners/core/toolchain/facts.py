@@ -25,10 +25,11 @@ QUIET = {
 """Environment variables of every process inside: a fixed hash seed, encoding and number of threads, and unbuffered
 output, so that a crash loses no output. With one BLAS thread, a process can fork after it has imported numpy."""
 
-NameKind = Literal["module", "attribute", "keyword", "option", "flag", "op", "dialect"]
+NameKind = Literal["module", "attribute", "keyword", "option", "registered", "flag", "op", "dialect"]
 """The kind of a moved name. An ``attribute`` that begins with a dot belongs to objects, not to a namespace. An
 ``option`` is a name that programs write as a string: a key of a pass context's configuration or of a function's
-attributes."""
+attributes. A ``registered`` name is the whole of a string, wherever it stands: the name of an operator or of a global
+function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

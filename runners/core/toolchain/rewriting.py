@@ -123,17 +123,24 @@ class CallForm:
     """Its parameters. A call with another parameter is not ported."""
     code: str
     """Python code with ``{parameter}`` for the parameters, in the same order: the arguments may have effects. Only a
-    literal may change its place or occur twice."""
+    literal may change its place or occur twice. ``{home}`` is the namespace as the call writes it."""
     package: str
-    """The package that the code uses."""
+    """The package that the code uses; empty if it uses ``{home}`` alone."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Code of the parameters that a call may leave out."""
-    neutral: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Parameters that the code leaves out, and the code of the values with which that is exact."""
+    neutral: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    """Parameters that the code leaves out, and the code of the values with which that is exact; None for any."""
+    still: tuple[int, frozenset[str]] | None = None
+    """Number of positional arguments and keywords with which a call means the same today, if the function is still
+    there. Such a call stays, unless a list is in the place of the second argument."""
+    around: frozenset[str] = frozenset()
+    """Functions of which the first argument must be a call; empty for any argument."""
+    beside: re.Pattern[str] | None = None
+    """A pattern that the program must have somewhere. Other programs have no use for the form."""
     takers: frozenset[str] = frozenset()
     """Functions that may take the result as their first argument, if its text differs from that of the old call.
-    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another use prevents
-    the port."""
+    Empty if the result is the same. A ``print`` of the result makes the text and prints nothing. Another function may
+    print the result. Another use prevents the port."""
     shown: str = ""
     """The code as the list of changes shows it; empty to show ``code``."""
 
@@ -177,8 +184,15 @@ class Idioms:
     """Arguments to add, if one variable of the testcase has them."""
     call_forms: tuple[CallForm, ...] = ()
     """Calls to write as other expressions."""
+    flat_contexts: frozenset[str] = frozenset()
+    """Functions whose result was entered by ``with``. The call is a statement since, and the body follows it."""
     carriers: tuple[CarrierForm, ...] = ()
     """Values that a program only hands to calls, and the calls without them."""
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that objects of some types lost, and the code that reads one from any object, ``{value}``. Only the
+    release itself tells where that matters, so a port uses them after a run that names the attribute as missing."""
+    lost_message: re.Pattern[str] | None = None
+    """The message about a missing attribute: the groups of the pattern."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None

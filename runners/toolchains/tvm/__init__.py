@@ -26,7 +26,7 @@ from runners.core.toolchain.guest import GuestFacts
 from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.failures import FAILURES as FAILURES
-from runners.toolchains.tvm.names import LISTED
+from runners.toolchains.tvm.names import LISTED, REGISTERED
 from runners.toolchains.tvm.reports import REPORTS as REPORTS
 from runners.toolchains.tvm.rewriting import REWRITING as REWRITING
 
@@ -57,7 +57,7 @@ STAND_INS = ("llvm",)
 COMPARISONS: tuple[Comparison, ...] = ()
 
 _READ_NAMES = frozenset(entry.old for entry in READ)
-DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
+DRIFT = (*READ, *REGISTERED, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
 
 GUEST = GuestFacts(
     compile_functions=("tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"),

@@ -199,11 +199,29 @@ _TIR = (
     _move_name("0.24.0", ".get_block", ".get_sblock", note="a method of schedules"),
     *_move_names("0.27.0", "tvm.tirx", "tvm.s_tir", "SBlock SBlockRealize MatchBufferRegion"),
     *_move_names("0.27.0", "tvm.tirx.stmt", "tvm.s_tir", "SBlock SBlockRealize MatchBufferRegion"),
+    _drop_name("0.26.0", "tvm.tirx.Call", "tvm.ir.Call", exact=True, note="the type comes last"),
+    _drop_name("0.26.0", "tvm.tirx.expr.Call", "tvm.ir.Call", exact=True, note="the type comes last"),
+    _drop_name("0.26.0", "tvm.tirx.ret", "tvm.tirx.Return", exact=True, note="a statement"),
     _move_name("0.27.0", "tvm.tirx.StringImm", "tvm.ir.StringImm"),
     _drop_name("0.27.0", "tvm.tirx.stmt_functor", None, "module"),
-    _drop_name("0.26.0", "tvm.tirx.SizeVar", "tvm.tirx.Var", note="loses that it is not negative"),
-    _drop_name("0.26.0", "tvm.te.size_var", "tvm.te.var", note="loses that it is not negative"),
-    *(_drop_name("0.26.0", f"{home}.PrimExpr", f"{home}.Expr", note="wider") for home in ("tvm.ir", "tvm.tirx")),
+    _drop_name("0.26.0", "tvm.tirx.SizeVar", "tvm.tirx.Var", exact=True, note="no variable is known to be positive"),
+    _drop_name("0.26.0", "tvm.te.size_var", "tvm.te.var", exact=True, note="no variable is known to be positive"),
+    *(
+        _drop_name("0.26.0", f"{home}.PrimExpr", f"{home}.Expr", exact=True, note="wider")
+        for home in ("tvm.ir", "tvm.tirx")
+    ),
+    _move_name("0.24.0", "tvm.tir.TensorIntrin", "tvm.s_tir.TensorIntrin"),
+    *(
+        _move_name("0.24.0", f"{home}.{old}", f"tvm.s_tir.{new}")
+        for home in ("tvm.tir", "tvm.tir.data_layout")
+        for old, new in (
+            ("layout", "slayout"),
+            ("bijective_layout", "sbijective_layout"),
+            ("Layout", "SLayout"),
+            ("BijectiveLayout", "SBijectiveLayout"),
+        )
+    ),
+    _move_name("0.27.0", "tvm.tirx.analysis.expr_deep_equal", "tvm.ir.prim.expr_deep_equal"),
     _move_name("0.26.0", "dtype", "ty", "keyword", of="tvm.tirx.Var"),
     _move_name("0.16.dev0", "min_val", "min", "keyword", of="tvm.tir.For"),
     _move_name("0.27.0", "tvm.arith", "tvm.sym", "module"),
@@ -259,6 +277,7 @@ _RELAX = (
         for old, new in (("struct_info", "ty"), ("struct_info_", "ty"), ("ret_struct_info", "ret_ty"))
     ),
     _move_name("0.27.0", "tvm.relax.Constant", "tvm.ir.Constant"),
+    _move_name("0.27.0", "tvm.relax.StringImm", "tvm.ir.StringImm"),
     *_move_names("0.27.0", "tvm.ir", "tvm.relax", "VDevice DummyGlobalInfo"),
     DriftEntry(
         old="tvm.relax.frontend.onnx",

@@ -47,6 +47,8 @@ FAILURES = FailureVocabulary(
     call_checks=(re.compile(r"ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"),),
     missing_names=(
         re.compile(r"Cannot find global function (?P<name>[\w.]{1,200})"),
+        re.compile(r"Operator (?P<name>[\w.]{1,200}) is not registered"),
+        re.compile(r"Cannot handle str op argument (?P<name>[\w.]{1,200}\w)"),
         re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
     ),
     retired=(_TARGET_STRING,),

@@ -1,7 +1,8 @@
-"""Names of TVM's Python API that some available build lacks, as listed by `bench.surveys.names`.
+"""Names of TVM that some available build lacks, as listed by `bench.surveys.names` and `bench.surveys.registered`.
 
-The reviewed entries of `runners.toolchains.tvm.drift` take precedence. The entries here only state the first build
-without a name. They know no successor, so no testcase is ported by them.
+The reviewed entries of `runners.toolchains.tvm.drift` take precedence. Names of the Python API only state the first
+build without a name. They know no successor, so no testcase is ported by them. Names in TVM's registries, which
+programs write as strings, have the successor that the registries of the next build give them.
 """
 
 from __future__ import annotations
@@ -39,4 +40,12 @@ def list_entries(spans: dict[str, Span]) -> Iterable[DriftEntry]:
         )
 
 
+def list_registered() -> Iterable[DriftEntry]:
+    """Return one entry for each move of a registered name."""
+    moves = json.loads((resources.files("runners.toolchains.tvm") / "registered.json").read_bytes())
+    for since, old, new in moves:
+        yield DriftEntry(old=old, new=new, kind="registered", gone_in=since, introduced_in=since, exact=True)
+
+
 LISTED = tuple(list_entries(load_spans()))
+REGISTERED = tuple(list_registered())

@@ -7,6 +7,7 @@ each target and device that the testcase asks for. The text of the testcase stay
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import assert_never
 
 import msgspec
@@ -47,6 +48,8 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
     return msgspec.structs.replace(testcase, steps=steps)
 
 
+_NOTHING = frozenset({"None"})
+_ANY_SPAN: Mapping[str, frozenset[str] | None] = {"span": None}
 _TIRX_SINCE = Version("0.24.0")
 """Functions are ``tirx`` by default, and targets are no longer written like a command line."""
 _ONE_COMPILE_SINCE = Version("0.20.0")
@@ -64,8 +67,9 @@ _ANNOTATED_LET = BindingForm(
 )
 """``x: T.int32 = y`` bound a name. Since ``tirx`` it makes a variable in memory."""
 _DECLARED_BUFFERS = tuple(
-    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.Buffer", keyword="data", name="decl_buffer")
+    DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.{name}", keyword="data", name="decl_buffer")
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for name in ("Buffer", "buffer_decl")
 )
 """``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx`` a buffer has to be declared before its use."""
 _BRACKETED = frozenset({"tvm.script.tir.Buffer"})
@@ -86,6 +90,150 @@ _LET_STATEMENTS = tuple(
 )
 """A binding had a body. Since ``tirx`` it stands before the body in a sequence."""
 
+_EXPRESSIONS_SINCE = Version("0.26.0")
+"""Calls are the same node in all languages, buffers are variables, and a return is a statement."""
+_OF_TIR = ("tvm.tir", "tvm.tirx")
+_RETURNS = (
+    *(
+        CallForm(
+            function=f"{home}.ret",
+            parameters=("val", "span"),
+            code="tvm.tirx.Return({val})",
+            package="tvm",
+            neutral=_ANY_SPAN,
+        )
+        for space in _OF_TIR
+        for home in (space, f"{space}.op")
+    ),
+    *(
+        CallForm(
+            function=f"{home}.Evaluate",
+            parameters=("value", "span"),
+            code="(lambda one: one if isinstance(one, tvm.tirx.Stmt) else tvm.tirx.Evaluate(one))({value})",
+            package="tvm",
+            neutral=_ANY_SPAN,
+            beside=re.compile(r"\bret\("),
+            shown="value if it is a Return, else tvm.tirx.Evaluate(value)",
+        )
+        for space in _OF_TIR
+        for home in (space, f"{space}.stmt")
+    ),
+)
+"""``Evaluate(ret(x))`` is ``Return(x)`` since 0.26."""
+_SCRIPTS = tuple(f"tvm.script.{way}{space}" for way in ("", "parser.") for space in ("tir", "tirx"))
+_RETURNS_IN_SCRIPTS = (
+    *(
+        CallForm(
+            function=f"{home}.ret",
+            parameters=("val", "span"),
+            code="{home}.Return({val})",
+            package="",
+            neutral=_ANY_SPAN,
+        )
+        for home in _SCRIPTS
+    ),
+    *(
+        CallForm(
+            function=f"{home}.evaluate",
+            parameters=("value",),
+            code="{value}",
+            package="",
+            around=frozenset({f"{home}.ret"}),
+        )
+        for home in _SCRIPTS
+    ),
+)
+_ALLOCATIONS = tuple(
+    CallForm(
+        function=f"{home}.allocate",
+        parameters=("extents", "dtype", "scope", "condition", "annotations"),
+        code="{home}.alloc_buffer({extents}, {dtype}, scope={scope}).data",
+        package="",
+        defaults={"scope": '"global"'},
+        neutral={"condition": _NOTHING | {"True", "T.bool(True)"}, "annotations": _NOTHING},
+    )
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+)
+"""An allocation made a pointer. Since ``tirx`` it makes a buffer."""
+_LETS_IN_SCRIPTS = tuple(
+    form
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for form in (
+        CallForm(
+            function=f"{home}.LetStmt",
+            parameters=("value", "type_annotation", "var"),
+            code="{home}.Bind({value}, {type_annotation}, var={var})",
+            package="",
+            defaults={"type_annotation": "None", "var": "None"},
+        ),
+        CallForm(function=f"{home}.let", parameters=("v", "value"), code="{home}.Bind({value}, var={v})", package=""),
+    )
+)
+"""A binding was entered by ``with``, or declared its variable first."""
+_FLAT_CONTEXTS = frozenset(
+    f"{home}.{name}"
+    for home in ("tvm.script.tir", "tvm.script.parser.tir")
+    for name in ("LetStmt", "let", "allocate", "decl_buffer")
+)
+_CALLS = tuple(
+    CallForm(
+        function=f"{home}.Call",
+        parameters=("dtype", "op", "args", "attrs", "span"),
+        code="tvm.tirx.call_intrin({dtype}, {op}, *{args})",
+        package="tvm",
+        neutral={**_ANY_SPAN, "attrs": _NOTHING},
+    )
+    for space in _OF_TIR
+    for home in (space, f"{space}.expr")
+)
+"""The type stands behind the operands since 0.26. ``call_intrin`` takes it first in every release."""
+_ARITHMETIC = tuple(
+    CallForm(
+        function=f"{home}.{name}",
+        parameters=("lhs", "rhs", "span"),
+        code=f"({{lhs}} {sign} {{rhs}})",
+        package="",
+        neutral=_ANY_SPAN,
+    )
+    for home in (*_OF_TIR, "tvm.te")
+    for name, sign in (("add", "+"), ("subtract", "-"), ("multiply", "*"))
+)
+_FUNCTIONS = tuple(
+    CallForm(
+        function=f"{home}.PrimFunc",
+        parameters=("params", "body", "ret_type", "buffer_map", "attrs", "span"),
+        code="(lambda params, body, ret_type, buffers, attrs: tvm.tirx.PrimFunc([next((buffer for var, buffer in"
+        " (buffers or {{}}).items() if var.same_as(one)), one) for one in params], body, ret_type, attrs))"
+        "({params}, {body}, {ret_type}, {buffer_map}, {attrs})",
+        package="tvm",
+        defaults={"ret_type": "None", "buffer_map": "None", "attrs": "None"},
+        neutral=_ANY_SPAN,
+        still=(3, frozenset({"params", "body", "ret_type", "attrs", "span"})),
+        shown="tvm.tirx.PrimFunc(params with the buffers of buffer_map, body, ret_type, attrs)",
+    )
+    for space in _OF_TIR
+    for home in (space, f"{space}.function")
+)
+"""A buffer is a parameter itself since 0.26."""
+
+
+def _read_either(old: str, new: str) -> str:
+    return f"(lambda one: one.{old} if hasattr(one, '{old}') else {new})({{value}})"
+
+
+_LOST = {
+    "dtype": _read_either("dtype", "one.ty.dtype"),
+    "shape": _read_either("shape", "one.ty.shape"),
+    "name_hint": _read_either("name_hint", "one.name"),
+    "checked_type": _read_either("checked_type", "one.ty"),
+    "buffer_map": _read_either("buffer_map", "{{one: one for one in one.params}}"),
+    "device_type": _read_either("device_type", "one.dlpack_device_type()"),
+    "device_id": _read_either("device_id", "one.index"),
+    "type_key": _read_either("type_key", "one.kind"),
+}
+"""Types of expressions and buffers are types of variables since 0.26."""
+_LOST_MESSAGE = re.compile(r"has no (?:attribute|function) '(\w{1,100})'|(\w{1,100}) is only available on a Var")
+
 _NO_SCHEDULES_SINCE = Version("0.20.0")
 """Tensor expressions are lowered from a function, without ``te.create_schedule``."""
 _LOWERING = """
@@ -98,6 +246,55 @@ _LOWERING = """
 """
 """The passes that ``tvm.lower`` applied, by the names since ``tirx``."""
 _OLD_PASSES = {"StmtSimplify": "Simplify", "CommonSubexprElim": "CommonSubexprElimTIR"}
+
+
+def _list_build_forms(*, tirx: bool) -> tuple[CallForm, ...]:
+    """Return the forms in which a release lowers and builds functions and modules."""
+    passes = ", ".join(map(_spell_pass if tirx else _spell_old_pass, _LOWERING.split()))
+    named = (
+        "one.with_attr('global_symbol', name) if isinstance(one, tvm.tir{x}.PrimFunc)"
+        " and (not one.attrs or 'global_symbol' not in one.attrs) else one"
+    ).format(x="x" if tirx else "")
+    return (
+        CallForm(
+            function="tvm.lower",
+            parameters=("inp", "args", "name", "binds", "simple_mode"),
+            code=f"tvm.transform.Sequential([{passes}])((lambda one, name: one if isinstance(one, tvm.IRModule) else"
+            ' tvm.IRModule({{name: one.with_attr("global_symbol", name)}}))({inp}, {name}))',
+            package="tvm",
+            defaults={"name": '"main"'},
+            neutral={"args": _NOTHING, "binds": _NOTHING, "simple_mode": frozenset({"True", "False"})},
+            shown="the passes of tvm.lower on inp",
+        ),
+        CallForm(
+            function="tvm.build",
+            parameters=("inputs", "args", "target", "target_host", "name", "runtime", "binds"),
+            code=f"tvm.build(*(lambda one, target, name: ({named}, target))({{inputs}}, {{target}}, {{name}}))",
+            package="tvm",
+            defaults={"target": "None", "name": '"main"'},
+            neutral={
+                "args": None,
+                "target_host": _NOTHING | {'"llvm"', "'llvm'"},
+                "runtime": _NOTHING,
+                "binds": _NOTHING,
+            },
+            still=(2, frozenset({"mod", "target", "pipeline"})),
+            shown="tvm.build(inputs, target)",
+        ),
+        *(
+            CallForm(
+                function=function,
+                parameters=("mod", "target", "pipeline"),
+                code=f'{function}(*(lambda one, target, name="main": ({named}, target))({{mod}}, {{target}}))',
+                package="tvm",
+                defaults={"target": "None"},
+                neutral={"pipeline": _NOTHING},
+                beside=re.compile(r"\bPrimFunc\("),
+                shown=f"{function}(mod with a global_symbol, target)",
+            )
+            for function in ("tvm.build", "tvm.compile")
+        ),
+    )
 
 
 def _make_schedule_form(*, tirx: bool) -> CarrierForm:
@@ -133,9 +330,6 @@ def _make_schedule_form(*, tirx: bool) -> CarrierForm:
     )
 
 
-_NOTHING = frozenset({"None"})
-
-
 def _spell_pass(text: str) -> str:
     home, _, name = text.partition(".")
     return f"tvm.{home}.transform.{name}" + ("" if name.endswith(")") else "()")
@@ -158,12 +352,28 @@ def find_idioms(version: str) -> Idioms:
         bindings=(_ANNOTATED_LET,) if tirx else (),
         declaring=_DECLARED_BUFFERS if tirx else (),
         subscripts=_BRACKETED,
-        call_forms=_LET_STATEMENTS if tirx else (),
+        call_forms=_list_call_forms(release),
+        flat_contexts=_FLAT_CONTEXTS if tirx else frozenset(),
         carriers=(_make_schedule_form(tirx=tirx),) if release >= _NO_SCHEDULES_SINCE else (),
+        lost=_LOST if release >= _EXPRESSIONS_SINCE else {},
+        lost_message=_LOST_MESSAGE,
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
         port_string=_port_string if tirx else None,
         port_variable=_port_device_variable if release >= _NO_TARGET_DEVICES_SINCE else None,
         find_embedded=_find_script,
+    )
+
+
+def _list_call_forms(release: Version) -> tuple[CallForm, ...]:
+    tirx = release >= _TIRX_SINCE
+    return (
+        *((*_LET_STATEMENTS, *_ALLOCATIONS, *_LETS_IN_SCRIPTS) if tirx else ()),
+        *(
+            (*_RETURNS, *_RETURNS_IN_SCRIPTS, *_CALLS, *_ARITHMETIC, *_FUNCTIONS)
+            if release >= _EXPRESSIONS_SINCE
+            else ()
+        ),
+        *(_list_build_forms(tirx=tirx) if release >= _NO_SCHEDULES_SINCE else ()),
     )
 
 

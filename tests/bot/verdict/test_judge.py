@@ -370,6 +370,67 @@ def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
     assert "port" in verdict.headline
 
 
+def crash(version: str, signal: str, line: int, outcome: Outcome, **kept: object) -> Observation:
+    frames = f'  File "/lib/tvm/x.py", line 3 in f\n  File "/work/r.py", line {line} in <module>\n'
+    stack = f"Current thread 0x7f (most recent call first):\n{frames}"
+    return observe(
+        version,
+        outcome,
+        signature=Signature(type=signal),
+        excerpt=f"Fatal Python error\n\n{stack}\nExtension",
+        **kept,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "variant", "kind"),
+    [
+        (8, Variant.PORTED, VerdictKind.CONFIRMED),
+        (9, Variant.PORTED, VerdictKind.CONFIRMED),
+        (8, Variant.ORIGINAL, VerdictKind.CONFIRMED),
+        (5, Variant.PORTED, VerdictKind.INCONCLUSIVE),
+        (30, Variant.PORTED, VerdictKind.INCONCLUSIVE),
+        (30, Variant.ORIGINAL, VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_a_crash_in_the_same_statement_is_the_reported_one_whatever_the_signal(
+    line: int, variant: Variant, kind: VerdictKind
+) -> None:
+    """A bad access to memory may end by another signal. A crash elsewhere is another crash."""
+    testcase = msgspec.structs.replace(PLAN.testcase, files={"r.py": "\n" * 40})
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV"))
+    plan = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase)
+    runs = [crash(version, "SIGSEGV", 8, M, attempt=attempt) for version in ORDER[:2] for attempt in (1, 2)]
+    posted = () if variant is Variant.ORIGINAL else (observe(ORDER[-1], I),)
+    last = crash(ORDER[-1], "SIGILL", line, S, variant=variant)
+    verdict = judge(evidence((None, None, I, None), *runs, *posted, last, plan=plan))
+    assert verdict.kind is kind
+    assert ("same statement" in verdict.headline) == (kind is VerdictKind.CONFIRMED)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("TypeError: cosine of an integer tensor", VerdictKind.INCONCLUSIVE),
+        ("InternalError: Check failed: a < b", VerdictKind.INCONCLUSIVE),
+        ("TypeError: f() got an unexpected keyword argument 'x'", VerdictKind.UNTESTABLE),
+        ("TypeError: Mismatched type on argument #0 when calling: `f`", VerdictKind.UNTESTABLE),
+        ("AttributeError: 'Call' object has no attribute 'x'", VerdictKind.UNTESTABLE),
+    ],
+)
+@pytest.mark.parametrize("posted", [(I, I, I, I), (M, M, I, I)])
+def test_a_port_that_ends_with_an_error_of_the_compiler_is_no_lack_of_a_build(
+    posted: tuple[Outcome, ...], said: str, kind: VerdictKind
+) -> None:
+    """It may be the answer that the report asks for. An error about the port itself says nothing."""
+    end = Signature(type=said.partition(": ")[0], message=said.partition(": ")[2])
+    ported = observe("1.3", S, variant=Variant.PORTED, signature=end)
+    verdict = judge(evidence(posted, ported))
+    assert verdict.kind is kind or posted[0] is M
+    assert verdict.kind is not VerdictKind.UNTESTABLE or kind is VerdictKind.UNTESTABLE
+    assert (said.partition(": ")[2][:20] in verdict.headline) == (kind is VerdictKind.INCONCLUSIVE)
+
+
 @pytest.mark.parametrize(
     ("with_data", "kind"),
     [

@@ -228,6 +228,63 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
     ]
 
 
+def test_a_port_is_mended_while_the_release_names_what_is_missing() -> None:
+    """Each run names the next part. The runs of the ports that were mended are no evidence."""
+    parts = ("first", "second")
+
+    def write(count: int) -> Testcase:
+        return msgspec.structs.replace(TESTCASE, files={"a.py": f"ported {parts[:count]}"})
+
+    def observe(cell: Cell, attempt: int) -> Observation:
+        known = next((n for n in range(3) if cell.testcase == write(n)), None)
+        if cell.variant is not Variant.PORTED or known is None:
+            return probed(cell, attempt, Outcome.INCOMPATIBLE)
+        seen = probed(cell, attempt, Outcome.MATCH if known == 2 else Outcome.INCOMPATIBLE)
+        return msgspec.structs.replace(seen, excerpt="" if known == 2 else f"no {parts[known]}")
+
+    def port_again(testcase: Testcase, version: str, said: str) -> Port:
+        assert testcase == TESTCASE
+        count = sum(part in said for part in parts)
+        return Port(testcase=write(count), changes=parts[:count])
+
+    seen = run(
+        make_plan(),
+        lambda *_: Outcome.MATCH,
+        run=observe,
+        port=lambda *_: Port(testcase=write(0), changes=()),
+        port_again=port_again,
+    )
+    ported = [one for one in seen.observations if one.variant is Variant.PORTED]
+    assert {one.outcome for one in ported} == {Outcome.MATCH}
+    assert {one.changes for one in ported} == {parts}
+
+
+def test_a_port_that_no_run_mends_is_run_once() -> None:
+    """The same port again would end in the same way."""
+    ported = Port(testcase=msgspec.structs.replace(TESTCASE, files={"a.py": "2"}), changes=())
+    seen = run(make_plan(), lambda *_: Outcome.INCOMPATIBLE, port=lambda *_: ported, port_again=lambda *_: ported)
+    versions = [one.version for one in seen.observations if one.variant is Variant.PORTED]
+    assert versions
+    assert len(versions) == len(set(versions))
+
+
+def test_a_testcase_without_a_moved_name_is_ported_by_what_the_release_says() -> None:
+    """An attribute of an object has no name that a table could move."""
+    ported = Port(testcase=msgspec.structs.replace(TESTCASE, files={"a.py": "2"}), changes=("a → b",))
+
+    def observe(cell: Cell, attempt: int) -> Observation:
+        outcome = Outcome.MATCH if cell.variant is Variant.PORTED else Outcome.INCOMPATIBLE
+        return msgspec.structs.replace(probed(cell, attempt, outcome), excerpt="no a")
+
+    seen = run(
+        make_plan(),
+        lambda *_: Outcome.MATCH,
+        run=observe,
+        port_again=lambda testcase, version, said: ported if "no a" in said else None,
+    )
+    assert any(one.variant is Variant.PORTED and one.outcome is Outcome.MATCH for one in seen.observations)
+
+
 def test_only_a_failure_is_diagnosed() -> None:
     """Clean runs have no cause to look for."""
 

@@ -181,7 +181,7 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
         "from tvm import nd, relay\nrelay.var('x')\n",
         "import tvm.relay.testing\nimport tvm.tir\ntvm.relay.testing.run()\n",
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
-        "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
+        "import tvm\nx = tvm.nd.array(1)\ntvm.te.hybrid.script(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
         "import tvm\ntvm.tir.AssertStmt(x, message, body)\n",
         "from tvm.script import relax as R\nR.call_tir(f, x, out_sinfo=s, tir_vars=n)\n",
@@ -272,6 +272,15 @@ def test_a_print_of_lowered_tensors_prints_nothing(show: str) -> None:
     assert "str(" in done.testcase.files["r.py"]  # the text is made: printing may be what fails
     assert "FlattenBuffer(), " in done.testcase.files["r.py"]
     assert FUNCTION in done.testcase.files["r.py"]
+
+
+@pytest.mark.parametrize("use", ["opt(m)", "tvm.tir.transform.Simplify()(m)", "run(m, 3)"])
+def test_lowered_tensors_may_go_to_a_function_that_may_print_them(use: str) -> None:
+    """What the function prints of them is another text, so only failures without values count."""
+    lines = "s = te.create_schedule(C.op)\nm = tvm.lower(s, [A, C])\n"
+    done = port_testcase(python(f"{SCHEDULE}{lines}{use}\n"), "0.27.0", tvm)
+    assert done is not None
+    assert not done.prints_all
 
 
 @pytest.mark.parametrize(
@@ -414,6 +423,124 @@ def test_compile_is_replaced_on_releases_without_it(use: str, build: str) -> Non
     """Relax modules had a builder of their own."""
     code = f"import tvm\nfrom tvm import relax\nex = tvm.compile(m, target='llvm')\n{use}\n"
     assert f"ex = tvm.{build}(m".replace("tvm.tvm", "tvm") in ported(code, "0.17.dev0")
+
+
+# ---------------------------------------------------------------------------------------------- registered names
+
+
+@pytest.mark.parametrize(
+    ("version", "old", "new"),
+    [
+        ("0.25.0", "tvm.ir.Op.get('tir.isnullptr')", "tvm.ir.Op.get('tirx.isnullptr')"),
+        ("0.27.0", "call('bool', \"tir.log2\", x)", "call('bool', \"prim.log2\", x)"),
+        ("0.27.0", "wanted = ['tir.exp', 'relax.exp']", "wanted = ['tirx.exp', 'relax.exp']"),
+        ("0.27.0", "tvm.get_global_func('arith.DetectIterMap')", "tvm.get_global_func('sym.DetectIterMap')"),
+        ("0.17.dev0", "tvm.ir.Op.get('tirx.popcount')", "tvm.ir.Op.get('tir.popcount')"),
+    ],
+)
+def test_names_of_registries_move_wherever_they_stand(version: str, old: str, new: str) -> None:
+    """Operators and global functions are named in strings. The registries of the builds say where each one went."""
+    assert ported(f"import tvm\n{old}\n", version) == f"import tvm\n{new}\n"
+
+
+@pytest.mark.parametrize("text", ["tir.exp is slow", "my.tir.exp", "tir.no_such_operator", "tir", "exp"])
+def test_other_strings_are_no_names_of_registries(text: str) -> None:
+    """Only a whole name of a registry is one."""
+    assert port_testcase(python(f"import tvm\nprint({text!r})\n"), "0.27.0", tvm) is None
+
+
+# ---------------------------------------------------------------------------------------------- calls in another form
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "tvm.build(m, target='llvm')",
+        "tvm.build(m, 'llvm')",
+        "f = tir.PrimFunc([x], body, None)",
+        "f = tir.PrimFunc([x], body, attrs=None)",
+        "tir.Evaluate(x)",
+    ],
+)
+def test_a_call_that_means_the_same_stays(code: str) -> None:
+    """A form is for calls that the release does not take."""
+    assert port_testcase(python(f"import tvm\nfrom tvm import tirx as tir\n{code}\n"), "0.27.0", tvm) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tvm.lower(f, [A])",
+        "tvm.build(f, [A], 'llvm', 'cuda')",
+        "tvm.build(f, name='k', more=1)",
+        "tvm.tir.Call(*given)",
+    ],
+)
+def test_a_call_that_says_more_prevents_the_port(call: str) -> None:
+    """A dropped argument may be what fails."""
+    assert port_testcase(python(f"import tvm\n{call}\n"), "0.27.0", tvm) is None
+
+
+FUNCTION_OF_TIRX = "from tvm.script import tirx as T\n@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((4,))):\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("with T.LetStmt(3, var=x):\n        A[x] = 1.0\n", "T.Bind(3, None, var=x)\n    A[x] = 1.0\n"),
+        ("with T.LetStmt(A[0]) as x:\n        A[1] = x\n", "x = T.Bind(A[0], None, var=None)\n    A[1] = x\n"),
+        ("with T.let(x, 3):\n        A[x] = 1.0\n", "T.Bind(3, var=x)\n    A[x] = 1.0\n"),
+        (
+            "with T.allocate([4], 'int8', 'global') as B:\n        T.evaluate(B)\n    T.evaluate(0)\n",
+            "B = T.alloc_buffer([4], 'int8', scope='global').data\n    T.evaluate(B)\n    T.evaluate(0)\n",
+        ),
+        ("with T.decl_buffer((4,)) as B:\n        B[0] = 1.0\n", "B = T.decl_buffer((4,))\n    B[0] = 1.0\n"),
+    ],
+)
+def test_contexts_of_scripts_are_statements_before_their_body(old: str, new: str) -> None:
+    """Since 0.24 a binding and an allocation hold for what follows them."""
+    code = FUNCTION_OF_TIRX.replace("tirx", "tir").replace("(s_tir=True)", "")
+    assert ported(f"{code}    {old}", "0.27.0") == f"{FUNCTION_OF_TIRX}    {new}"
+
+
+def test_other_contexts_stay() -> None:
+    """A block, an attribute and a context of the program's own are entered as before."""
+    body = "    with T.attr(A.data, 'x', 1):\n        with own(A) as (x, y):\n            A[0] = x\n"
+    code = FUNCTION_OF_TIRX.replace("tirx", "tir").replace("(s_tir=True)", "")
+    assert ported(f"{code}{body}", "0.27.0") == f"{FUNCTION_OF_TIRX}{body}"
+
+
+# ---------------------------------------------------------------------------------------------- what a run names
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("AttributeError: 'Cast' object has no attribute 'dtype'. Did you mean: 'astype'?", "dtype"),
+        ("AttributeError: dtype is only available on a Var with BufferType", "dtype"),
+        ("AttributeError: Module has no function 'type_key'", "type_key"),
+        ("AttributeError: 'PrimFunc' object has no attribute 'buffer_map'", "buffer_map"),
+    ],
+)
+def test_an_attribute_that_a_run_names_as_missing_is_read_in_another_way(said: str, name: str) -> None:
+    """Only the release knows which objects lost the attribute. Other attributes stay."""
+    code = f"import tvm\nx = tvm.te.var('x')\nprint(x.{name}, x.other)\n"
+    assert port_testcase(python(code), "0.27.0", tvm) is None
+    done = port_testcase(python(code), "0.27.0", tvm, said)
+    assert done is not None
+    text = done.testcase.files["r.py"]
+    assert f"hasattr(one, '{name}')" in text
+    assert text.count("hasattr") == 1
+    assert "x.other" in text
+    assert port_testcase(python(code), "0.17.dev0", tvm, said) is None
+
+
+@pytest.mark.parametrize(
+    "said", ["", "'Cast' object has no attribute 'other'", "has no attribute 'dtype_of'", "dtype"]
+)
+def test_a_run_that_names_nothing_known_changes_nothing(said: str) -> None:
+    """A port mends what the table knows."""
+    assert port_testcase(python("import tvm\nprint(x.dtype, x.other)\n"), "0.27.0", tvm, said) is None
 
 
 # ---------------------------------------------------------------------------------------------- the record

@@ -121,6 +121,23 @@ def test_prose_below_an_unfenced_program_is_no_code(below: str) -> None:
     assert not extract_repro(f"tvm fails.\n\n{HEAD}{below}").left_out
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("print(“a”\uff0c value)\n", 'print("a", value)\n'),
+        ("if value\uff1a\n    raise ValueError\uff08value\uff09\n", "if value:\n    raise ValueError(value)\n"),
+        ("value\u3000=\u3000tvm.check(‘x’)\n", "value = tvm.check('x')\n"),
+    ],
+)
+def test_punctuation_of_other_keyboards_does_not_end_an_unfenced_program(written: str, plain: str) -> None:
+    """Only a statement that needs plain punctuation gets it. Strings and comments keep theirs."""
+    kept = 'print("\u597d\uff0c“a”")  # \uff1a\n'
+    found = extract_repro(f"\u4ee3\u7801\u5982\u4e0b\uff1a\n\n{HEAD}{kept}{written}\n\u8bf7\u95ee\uff1f\n")
+    assert found.testcase.files["repro.py"].strip() == (HEAD + kept + plain).strip()
+    assert "straighten-quotes" in list_repairs(found)
+    assert not found.left_out
+
+
 ROWS = (
     "A = tvm.placeholder((4,), name='A')\nB = tvm.compute((4,), lambda i: A[i] * 2)\ns = tvm.create_schedule(B.op)\n"
 )

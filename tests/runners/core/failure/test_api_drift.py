@@ -79,6 +79,22 @@ def test_a_listed_name_states_the_first_build_without_it(
     assert (moved.moved, moved.version, moved.added_in) == fields
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        "AttributeError: Check failed: (reg != nullptr) is false: Operator tir.isnullptr is not registered",
+        "ValueError: Cannot handle str op argument tir.isnullptr. This function only handles str argument with",
+    ],
+)
+def test_a_registered_name_is_known_from_the_registries_of_builds(failure: str) -> None:
+    """They tell the first build without it, which need not be the release that moved it, and its successor."""
+    moved = find_drift(failure, python("call_intrin('bool', 'tir.isnullptr', x)"), tvm, "0.25.0")
+    assert moved is not None
+    assert moved.why == "tir.isnullptr is missing from every available build since 0.25.0; tirx.isnullptr replaces it"
+    assert (moved.successor, moved.moved) == ("tirx.isnullptr", Moved.MISSING_SINCE)
+    assert find_drift(failure, python("topi.nn.relu(x)"), tvm, "0.25.0") is None
+
+
 def test_a_missing_name_outside_the_testcase_is_a_fault_of_the_compiler() -> None:
     """The testcase never wrote that name."""
     failure = "AttributeError: 'NoneType' object has no attribute 'struct_info'"
