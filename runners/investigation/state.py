@@ -357,7 +357,7 @@ def bisect_releases(
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
-        most = state.plan.budget.workers
+        most = min(state.plan.budget.workers, state.plan.budget.probes - len(state.seen) - _count_reserved(answers))
         if all(answer is Answer.SKIP for answer in answers.values()):
             most = min(most, HOPELESS - len(answers))
         if most <= 0:
@@ -369,6 +369,14 @@ def bisect_releases(
         if not wanted:
             return
         state.run(configuration, wanted, meanwhile=meanwhile)
+
+
+RESERVED = 6
+"""Runs left for confirmations and variants where no build shows the failure, so that the search wants to run all."""
+
+
+def _count_reserved(answers: Mapping[str, Answer]) -> int:
+    return 0 if Answer.BAD in answers.values() else RESERVED
 
 
 def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:

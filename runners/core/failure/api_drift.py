@@ -60,6 +60,19 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
     return next((drift for drift in drifts if drift is not None), None)
 
 
+def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
+    """Return the flag without which a build cannot read the testcase's input; None if no call lacks one."""
+    list_needed = toolchain.REWRITING.idioms(version).list_needed_flags
+    if list_needed is None:
+        return None
+    lacking = (flag for step in testcase.steps for flag in list_needed(step, testcase.files))
+    flag = next(lacking, None)
+    if flag is None:
+        return None
+    why = f"{version} reads this input only with {flag}"
+    return Drift(name=flag, successor=None, why=why, moved=Moved.NEEDED, version=version)
+
+
 def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
     """Return the reviewed entry of the Python name that a message reports as missing; None if there is none."""
     for pattern in _MISSING_NAME[:3]:

@@ -201,3 +201,57 @@ def test_a_text_that_the_reported_build_refuses_did_not_fail_there_as_reported()
     ]
     verdict = judge(Evidence(plan=plan, observations=(*refused, *ported), findings=()))
     assert verdict.kind is not VerdictKind.FIXED, verdict.headline
+
+
+# ------------------------------------------------------------------------------------- builds around the report
+
+BETWEEN = msgspec.structs.replace(
+    REPORTED, claim=Claim(kind=ClaimKind.ERROR, told="`vector.gather` of i4 does not compile"), reported="1.0"
+)
+NAMED = Signature(type="mlir-error", message="failed to legalize operation 'vector.gather'")
+UNNAMED = Signature(type="mlir-error", message="failed to legalize operation 'tensor.pad'")
+
+
+@pytest.mark.parametrize(
+    ("signatures", "kind"),
+    [
+        ((CLEAN, NAMED, CLEAN, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, NAMED, NAMED, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, UNNAMED, CLEAN, CLEAN), VerdictKind.INCONCLUSIVE),
+        ((CLEAN, NAMED, UNNAMED, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, CLEAN, NAMED, CLEAN), VerdictKind.NOT_REPRODUCED),
+    ],
+)
+def test_a_report_between_two_builds_may_be_about_the_second(signatures: Seen, kind: VerdictKind) -> None:
+    """It names no build. The error of the second build decides if it names what the report names."""
+    assert _judge(BETWEEN, signatures) is kind
+
+
+def test_a_report_that_names_its_build_is_about_no_later_one() -> None:
+    claim = msgspec.structs.replace(BETWEEN.claim, versions=("1.0",))
+    named = msgspec.structs.replace(BETWEEN, claim=claim)
+    assert _judge(named, (CLEAN, NAMED, CLEAN, CLEAN)) is VerdictKind.NOT_REPRODUCED
+
+
+def test_the_failure_of_the_reported_build_counts_in_its_own_notation() -> None:
+    """The build reads the posted text only with a flag; the newest release reads it as posted."""
+    refused = observe("1.0", Outcome.INCOMPATIBLE)
+    ported = observe("1.0", Outcome.OTHER_FAILURE, signature=SAME, variant=Variant.PORTED, notation_only=True)
+    clean = [observe(version, Outcome.PASS) for version in ORDER[1:]]
+    plan = msgspec.structs.replace(REPORTED, reported="1.0")
+    verdict = judge(Evidence(plan=plan, observations=(refused, ported, *clean), findings=()))
+    assert verdict.kind is VerdictKind.FIXED
+    other = msgspec.structs.replace(ported, notation_only=False)
+    verdict = judge(Evidence(plan=plan, observations=(refused, other, *clean), findings=()))
+    assert verdict.kind is not VerdictKind.FIXED
+
+
+def test_the_quoted_failure_of_early_builds_in_their_notation_is_fixed_where_later_ones_run_the_text() -> None:
+    refused = observe("1.0", Outcome.INCOMPATIBLE)
+    ported = observe("1.0", Outcome.MATCH, signature=SAME, variant=Variant.PORTED, notation_only=True)
+    clean = [observe(version, Outcome.PASS) for version in ORDER[1:]]
+    evidence = Evidence(plan=PLAN, observations=(refused, ported, *clean), findings=())
+    assert judge(evidence).kind is VerdictKind.FIXED
+    unfixed = [*clean[:-1], observe(ORDER[-1], Outcome.OTHER_FAILURE, signature=OTHER)]
+    evidence = Evidence(plan=PLAN, observations=(refused, ported, *unfixed), findings=())
+    assert judge(evidence).kind is not VerdictKind.FIXED
