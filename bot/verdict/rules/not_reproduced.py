@@ -230,7 +230,7 @@ def _find_failure_at_home(evidence: Evidence) -> Observation | None:
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
     runs = [seen for seen in evidence.list_originals() if seen.version == plan.reported]
     fails = all(seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in runs)
-    if not runs or not fails or not evidence.has_build_of_its_time() or any(map(_has_exit_zero, runs)):
+    if not runs or not fails or not evidence.has_near_build() or any(map(_has_exit_zero, runs)):
         return None
     return runs[0]
 

@@ -123,7 +123,7 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
     newest = plan.order[-1]
     deciding = [seen for seen in failing if seen.version in (reported, newest)]
     good = evidence.find_versions(Answer.GOOD)
-    if not evidence.has_build_of_its_time() or {seen.version for seen in deciding} != {reported, newest}:
+    if not evidence.has_near_build() or {seen.version for seen in deciding} != {reported, newest}:
         return None
     if any(plan.order.index(version) > plan.order.index(reported) for version in good):
         return None

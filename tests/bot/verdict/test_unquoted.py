@@ -255,3 +255,34 @@ def test_the_quoted_failure_of_early_builds_in_their_notation_is_fixed_where_lat
     unfixed = [*clean[:-1], observe(ORDER[-1], Outcome.OTHER_FAILURE, signature=OTHER)]
     evidence = Evidence(plan=PLAN, observations=(refused, ported, *unfixed), findings=())
     assert judge(evidence).kind is not VerdictKind.FIXED
+
+
+# ------------------------------------------------------------------------------------- builds with a date
+
+DATED = ("20230815.614", "20231113.707", "20240621.931", "3.13.0")
+QUOTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="no lowering for this gather"))
+
+
+@pytest.mark.parametrize(
+    ("day", "claim", "seen", "kind"),
+    [
+        (date(2023, 9, 1), QUOTED, (SAME, CLEAN, CLEAN, CLEAN), VerdictKind.INCONCLUSIVE),
+        (date(2023, 11, 1), QUOTED, (SAME, CLEAN, CLEAN, CLEAN), VerdictKind.NOT_REPRODUCED),
+        (date(2023, 9, 1), REPORTED.claim, (SAME, SAME, SAME, SAME), VerdictKind.CONFIRMED),
+        (date(2023, 11, 1), REPORTED.claim, (SAME, SAME, SAME, SAME), VerdictKind.INCONCLUSIVE),
+    ],
+    ids=["near, other message", "far, other message", "near, no message", "far, no message"],
+)
+def test_an_early_build_stands_for_the_reporters_own_for_some_weeks(
+    day: date, claim: Claim, seen: Seen, kind: VerdictKind
+) -> None:
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"),
+        claim=claim, order=DATED, first=DATED, reported=DATED[0], day=day, device="llvm-cpu",
+    )  # fmt: skip
+    runs = tuple(
+        msgspec.structs.replace(run, version=version, toolchain="iree", device="llvm-cpu")
+        for run, version in zip(_observe(seen, 1), DATED, strict=True)
+    )
+    assert judge(Evidence(plan=plan, observations=runs, findings=())).kind is kind
