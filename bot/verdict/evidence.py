@@ -32,7 +32,7 @@ CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 
 
 NEAR = timedelta(days=45)
-"""Longest time between a build and a report for which the build stands for the reporter's own."""
+"""Longest time between a build and a report, of which any is first, for which the build stands for the reporter's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +154,10 @@ class Evidence:
         return of_its_day or self.has_reported_release()
 
     def has_near_build(self) -> bool:
-        """True if a build of the report's time is in the catalogue, or one with a date that is not much older."""
+        """True if a build of the report's time is in the catalogue, or one with a date that is near to the report."""
         plan = self.plan
         built = None if plan.reported is None else read_date(plan.reported)
-        near = built is not None and plan.day is not None and timedelta(0) <= plan.day - built <= NEAR
+        near = built is not None and plan.day is not None and abs(plan.day - built) <= NEAR
         return (self.is_dated() and near) or self.has_build_of_its_time()
 
     def follow_target(self) -> Evidence:
