@@ -178,7 +178,7 @@ SAYS_IT_FAILS = re.compile(
     r"\b(?:(?:does|do|will|can|could|did) ?(?:not|n['’]t)|won['’]t|can['’]t|unable to|fail(?:s|ed)? to|refuses? to)"
     r"\s+(?:\w+\s+){0,3}?(?:compile|lower|legali[sz]e|translate|convert|run|parse|import|bufferi[sz]e|vectori[sz]e"
     r"|tile|verify|work)\w*\b"
-    r"|\b(?:compil\w+|lowering|legali[sz]ation|conversion|translation|iree-compile|it|this|which)\b"
+    r"|\b(?:compil\w+|lowering|legali[sz]ation|conversion|translation|it|this|which)\b"
     r"[^.?!\n]{0,60}\b(?:fails|failed|crashes|crashed|asserts|aborts|errors out|is rejected)\b",
     re.I,
 )

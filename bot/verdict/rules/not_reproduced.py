@@ -424,10 +424,16 @@ def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tu
         headline = f"Inconclusive: it compiles to {counts}, and the report speaks of {said}."
         settle = "to decide: the program and the flags with which the report counts"
     elif all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps):
-        where = name_all(evidence, list_versions(evidence.plan, ended))
-        headline = f"Inconclusive: it compiles on {where}; the report is about what the compiler makes, and nothing"
-        headline += " tells how that would look."
-        settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
+        headline = (
+            f"Inconclusive: it compiles on {name_all(evidence, list_versions(evidence.plan, ended))}; the report"
+        )
+        if claim.kind is ClaimKind.WRONG_RESULT:
+            headline += f" is about values computed on {quote_span(evidence.plan.device)}, and gives no call that"
+            headline += " computes them."
+            settle = "to decide: the call with its inputs"
+        else:
+            headline += " is about what the compiler makes, and nothing tells how that would look."
+            settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
     else:
         headline = "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is"
         headline += " right."
