@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge
 from bot.verdict.verdict import VerdictKind
 from runners.core.failure.oracle import OUTPUT
@@ -286,3 +287,25 @@ def test_an_early_build_stands_for_the_reporters_own_for_some_weeks(
         for run, version in zip(_observe(seen, 1), DATED, strict=True)
     )
     assert judge(Evidence(plan=plan, observations=runs, findings=())).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "message", "weakened"),
+    [
+        ("iree", 'index < size() && "out of range"', True),
+        ("iree", "!empty()", True),
+        ("iree", "Cannot select the instruction of this node", False),
+        ("tvm", 'index < size() && "out of range"', False),
+    ],
+)
+def test_clean_releases_without_assertions_say_less_of_an_assertion(
+    toolchain: str, message: str, *, weakened: bool
+) -> None:
+    """IREE's releases are built without. A fatal error shows in any build."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain=toolchain)
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGABRT", message=message))
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=claim)
+    verdict = judge(Evidence(plan=plan, observations=tuple(_observe((CLEAN,) * 4, 0)), findings=()))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert any("without assertions" in reason for reason in verdict.reasons) is weakened
+    assert (Ground.KIND_ONLY in verdict.grounds) is weakened
