@@ -61,8 +61,15 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
 
 
 def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
-    """Return the flag without which a build cannot read the testcase's input; None if no call lacks one."""
-    list_needed = toolchain.REWRITING.idioms(version).list_needed_flags
+    """Return what keeps a build from reading the testcase's input: a dialect without a reader, or a flag that a call
+    lacks. None if the build reads the input.
+    """
+    idioms = toolchain.REWRITING.idioms(version)
+    unread = idioms.find_unread_dialect(testcase.files) if idioms.find_unread_dialect is not None else ""
+    if unread:
+        why = f"{version} has no reader for {unread}"
+        return Drift(name=unread, successor=None, why=why, moved=Moved.ABSENT, version=version)
+    list_needed = idioms.list_needed_flags
     if list_needed is None:
         return None
     lacking = (flag for step in testcase.steps for flag in list_needed(step, testcase.files))

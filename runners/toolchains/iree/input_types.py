@@ -1,4 +1,4 @@
-"""The flag by which a build of early 2023 learns the dialect of its input. Pure.
+"""The flag by which an early build learns the dialect of its input. Pure.
 
 Later builds find the dialect out themselves. Without the flag, an early build refuses every operation of the dialect,
 or crashes on the first: that says nothing about the operation.
@@ -20,9 +20,13 @@ _NEEDED = {
     "chlo": (("20230815.614", "mhlo"),),
     "mhlo": (("20230524.529", "mhlo"),),
     "tosa": (("20230524.529", "tosa"),),
+    "onnx": (("20240226.813", "onnx"),),
 }
 """Dialect → the first builds that no longer need a value of the flag, and this value. Found by running the builds."""
-_OPERATION = re.compile(rf"(?:^|[=,(\s\"])(?P<dialect>{'|'.join(_NEEDED)})\.\w", re.M)
+_FIRST_READER = {"onnx": "20240129.785"}
+"""Dialect → the first build that reads it. The others are read by all builds that run here."""
+_OPERATION = re.compile(r"(?:^|[=,(\s\"])(?P<dialect>stablehlo|chlo|mhlo|tosa|(?<=\")onnx)\.\w", re.M)
+"""An operation. ONNX's are strings of one operation of Torch, and a module of Python has the same name."""
 
 
 def list_input_flags(step: Sequence[str], files: Mapping[str, str], version: str) -> tuple[str, ...]:
@@ -35,10 +39,20 @@ def list_input_flags(step: Sequence[str], files: Mapping[str, str], version: str
     release = order_version(version)
     text = "\n".join(files[word] for word in step if word in files)
     values = {_find_value(dialect, release) for dialect in {found["dialect"] for found in _OPERATION.finditer(text)}}
-    wanted = {value for value in values if value is not None}
+    wanted = {value for value in values if value}
     if {"mhlo", "stablehlo"} <= wanted:
         wanted.remove("stablehlo")
     return (f"{FLAG}={wanted.pop()}",) if len(wanted) == 1 else ()
+
+
+def find_unread_dialect(files: Mapping[str, str], version: str) -> str:
+    """Return the dialect of an input that a build has no reader for; empty if it reads them all.
+
+    The build then prints the same error for every operation of the dialect, also for those that the next build reads.
+    """
+    release = order_version(version)
+    used = (found["dialect"] for text in files.values() for found in _OPERATION.finditer(text))
+    return next((one for one in used if release < order_version(_FIRST_READER.get(one, version))), "")
 
 
 def _find_value(dialect: str, release: Version) -> str | None:

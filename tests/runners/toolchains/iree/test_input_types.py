@@ -25,6 +25,9 @@ from runners.toolchains.iree.failures import FAILURES
 ADD = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
 TANH = '  %1 = "chlo.tan"(%0) : (tensor<2xf32>) -> tensor<2xf32>\n'
 SUM = '  %2 = "tosa.add"(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n'
+RELU = """func.func @f(%a: !torch.vtensor<[4],f32>) attributes {torch.onnx_meta.opset_version = 17 : si64} {
+  %0 = torch.operator "onnx.Relu"(%a) {torch.onnx.axis = 1 : si64} : (!torch.vtensor<[4],f32>) -> !torch.none
+"""
 END = "  return %a : tensor<2xf32>\n}\n"
 PLAIN = ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb")
 
@@ -47,6 +50,9 @@ def _command(mlir: str, *step: str) -> Testcase:
         (SUM, "20230228.444", "tosa"),
         (SUM, "20230524.529", None),
         (SUM + ADD, "20230209.425", None),
+        (RELU, "20240129.785", "onnx"),
+        (RELU, "20240226.813", None),
+        (RELU.replace("onnx.Relu", "aten.relu"), "20240129.785", None),
         (ADD.replace("stablehlo.add", "arith.addf"), "20230209.425", None),
     ],
 )
@@ -87,6 +93,15 @@ def test_a_type_of_a_later_build_has_its_earlier_name_in_an_early_one() -> None:
     assert early is not None
     assert early.testcase.steps[0][1] == "--iree-input-type=mhlo"
     assert port_testcase(_command(ADD + END, *call), "20230524.529", iree) is None
+
+
+def test_a_build_before_the_first_reader_of_a_dialect_says_nothing_of_its_operations() -> None:
+    """Each operation has the same error there, and no flag helps."""
+    unread = find_needed_flag(_command(RELU + END), iree, "20231218.742")
+    assert unread is not None
+    assert (unread.name, unread.moved) == ("onnx", Moved.ABSENT)
+    for other in (RELU.replace("onnx.Relu", "aten.relu") + END, "import onnx\nmodel = onnx.load('m.onnx')\n"):
+        assert find_needed_flag(_command(other), iree, "20231218.742") is None
 
 
 ILLEGAL = "m.mlir:2:8: error: failed to legalize operation 'stablehlo.add' that was explicitly marked illegal\n"
