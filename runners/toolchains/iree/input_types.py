@@ -17,12 +17,14 @@ FLAG = "--iree-input-type"
 
 _NEEDED = {
     "stablehlo": (("20230524.529", "mhlo"), ("20230815.614", "stablehlo")),
-    "chlo": (("20230815.614", "mhlo"),),
+    "chlo": (("20230815.614", "mhlo"), ("20231113.707", "stablehlo")),
     "mhlo": (("20230524.529", "mhlo"),),
     "tosa": (("20230524.529", "tosa"),),
     "onnx": (("20240226.813", "onnx"),),
 }
 """Dialect → the first builds that no longer need a value of the flag, and this value. Found by running the builds."""
+_STABLEHLO_FOUND = "20230815.614"
+"""The first build that finds StableHLO out itself. It reads CHLO as well then, and does not find that out alone."""
 _FIRST_READER = {"onnx": "20240129.785"}
 """Dialect → the first build that reads it. The others are read by all builds that run here."""
 _OPERATION = re.compile(r"(?:^|[=,(\s\"])(?P<dialect>stablehlo|chlo|mhlo|tosa|(?<=\")onnx)\.\w", re.M)
@@ -38,7 +40,10 @@ def list_input_flags(step: Sequence[str], files: Mapping[str, str], version: str
         return ()
     release = order_version(version)
     text = "\n".join(files[word] for word in step if word in files)
-    values = {_find_value(dialect, release) for dialect in {found["dialect"] for found in _OPERATION.finditer(text)}}
+    dialects = {found["dialect"] for found in _OPERATION.finditer(text)}
+    if "stablehlo" in dialects and release >= order_version(_STABLEHLO_FOUND):
+        dialects.discard("chlo")
+    values = {_find_value(dialect, release) for dialect in dialects}
     wanted = {value for value in values if value}
     if {"mhlo", "stablehlo"} <= wanted:
         wanted.remove("stablehlo")

@@ -22,7 +22,8 @@ from runners.rewrite.testcase import port_testcase
 from runners.toolchains import iree
 from runners.toolchains.iree.failures import FAILURES
 
-ADD = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
+HEAD = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+ADD = HEAD + "  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
 TANH = '  %1 = "chlo.tan"(%0) : (tensor<2xf32>) -> tensor<2xf32>\n'
 SUM = '  %2 = "tosa.add"(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n'
 RELU = """func.func @f(%a: !torch.vtensor<[4],f32>) attributes {torch.onnx_meta.opset_version = 17 : si64} {
@@ -45,6 +46,9 @@ def _command(mlir: str, *step: str) -> Testcase:
         (ADD, "20230815.614", None),
         (ADD, "3.13.0", None),
         (ADD + TANH, "20230524.529", "mhlo"),
+        (ADD + TANH, "20230815.614", None),
+        (HEAD + TANH, "20230815.614", "stablehlo"),
+        (HEAD + TANH, "20231113.707", None),
         (ADD.replace("stablehlo.", "mhlo."), "20230419.494", "mhlo"),
         (ADD.replace("stablehlo.", "mhlo."), "20230524.529", None),
         (SUM, "20230228.444", "tosa"),
