@@ -174,6 +174,16 @@ OUTPUT_MARKS = (
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
 )
 
+SAYS_IT_FAILS = re.compile(
+    r"\b(?:(?:does|do|will|can|could|did) ?(?:not|n['’]t)|won['’]t|can['’]t|unable to|fail(?:s|ed)? to|refuses? to)"
+    r"\s+(?:\w+\s+){0,3}?(?:compile|lower|legali[sz]e|translate|convert|run|parse|import|bufferi[sz]e|vectori[sz]e"
+    r"|tile|verify|work)\w*\b"
+    r"|\b(?:compil\w+|lowering|legali[sz]ation|conversion|translation|it|this|which)\b"
+    r"[^.?!\n]{0,60}\b(?:fails|failed|crashes|crashed|asserts|aborts|errors out|is rejected)\b",
+    re.I,
+)
+"""A sentence that says that the compiler does not compile something, or fails."""
+
 SYSTEM_MARKS = (
     _mark(Intent.BUILD, 4, r"undefined reference to"),
     _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
@@ -233,6 +243,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
             Intent.FAILURE,
             3,
         )  # a command and its input: every error is of the compiler, also an error of its linker
+        if any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose))):
+            yield Intent.FAILURE, 4  # the template of a request, filled with a failure
 
 
 def _is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:

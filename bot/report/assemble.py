@@ -19,7 +19,7 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
-from bot.verdict.same_failure import match_same_failures
+from bot.verdict.same_failure import match_posted_calls, match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
@@ -119,11 +119,11 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 
 
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
+    assumed = isinstance(asked.extraction, Repro) and bool(asked.extraction.assumed)
+    runs = match_posted_calls(plan, accept_other_values(plan.claim, seen.observations), assumed=assumed)
     return Evidence(
         plan=plan,
-        observations=mark_costly_runs(
-            plan, match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
-        ),
+        observations=mark_costly_runs(plan, match_same_failures(plan, runs)),
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import msgspec
 
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
 from runners.core.failure.oracle import OUTPUT
-from runners.core.packages.versions import parse_version
+from runners.core.packages.versions import parse_version, read_date
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -28,6 +29,10 @@ from runners.toolchains.earlier import find_last_day
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 """Causes of differing results that a finding may name, the most specific last."""
+
+
+NEAR = timedelta(days=45)
+"""Longest time between a build and a report, of which any is first, for which the build stands for the reporter's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +152,13 @@ class Evidence:
         plan = self.plan
         of_its_day = self.is_dated() and plan.day is not None and plan.day > find_last_day(plan.testcase.toolchain)
         return of_its_day or self.has_reported_release()
+
+    def has_near_build(self) -> bool:
+        """True if a build of the report's time is in the catalogue, or one with a date that is near to the report."""
+        plan = self.plan
+        built = None if plan.reported is None else read_date(plan.reported)
+        near = built is not None and plan.day is not None and abs(plan.day - built) <= NEAR
+        return (self.is_dated() and near) or self.has_build_of_its_time()
 
     def follow_target(self) -> Evidence:
         """Return the evidence as that of another target, if the quoted failure shows there alone.

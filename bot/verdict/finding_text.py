@@ -381,6 +381,8 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
             return f"{name} does not exist in {version}{added or successor}"
         case Moved.UNKNOWN:
             return f"{name} is unknown to {version}"
+        case Moved.NEEDED:
+            return f"{version} reads this input only with {name}"
         case never:
             assert_never(never)
 

@@ -15,6 +15,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
     name_forks,
+    weigh_assertion,
     weigh_call_check,
     weigh_control,
     weigh_missing_quote,
@@ -99,6 +100,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_undefined_input,
         weigh_call_check,
         weigh_missing_quote,
+        weigh_assertion,
         distrust_clean_runs,
         name_target,
         distrust_other_values,

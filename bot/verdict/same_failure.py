@@ -14,7 +14,8 @@ import msgspec
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.parse import NATIVE
-from runners.core.protocol import Answer, Observation, Outcome, Plan, Signature
+from runners.core.findings import MOVED, Moved
+from runners.core.protocol import Answer, Observation, Outcome, Plan, Signature, Variant
 from runners.toolchains import find_toolchain
 
 FAILS_ALIKE = "fails in the same way as a build on which the reported failure was recognized"
@@ -41,6 +42,37 @@ def match_same_failures(plan: Plan, observations: Sequence[Observation]) -> tupl
     return tuple(
         msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=FAILS_ALIKE)
         if is_known(seen)
+        else seen
+        for seen in observations
+    )
+
+
+AS_POSTED = "the reported failure: the posted call lacks a flag that this build needs"
+
+
+def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assumed: bool) -> tuple[Observation, ...]:
+    """Return the observations, with each refusal that the report quotes recognized: its own call lacks the flag.
+
+    A build that reads the input only with a flag says nothing, unless the posted call lacks the flag and the report
+    quotes the refusal. With a call that was ``assumed``, the refusal is of our own making.
+    """
+    claim, vocabulary = plan.claim.signature, find_toolchain(plan.testcase.toolchain).FAILURES
+    if assumed or claim is None:
+        return tuple(observations)
+    refuses_all = any(one.search(claim.message) for one in vocabulary.refusals_of_all)
+
+    def is_quoted(seen: Observation) -> bool:
+        return (
+            seen.variant is Variant.ORIGINAL
+            and seen.outcome is Outcome.INCOMPATIBLE
+            and seen.signature is not None
+            and any(one.evidence.get(MOVED) == Moved.NEEDED.value for one in seen.findings)
+            and (refuses_all or compare_signatures(claim, seen.signature, vocabulary).score >= SAME)
+        )
+
+    return tuple(
+        msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=AS_POSTED)
+        if is_quoted(seen)
         else seen
         for seen in observations
     )

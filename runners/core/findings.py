@@ -103,6 +103,8 @@ class Moved(StrEnum):
     """The build of `MOVED_IN` lacks the name, and other builds have it."""
     UNKNOWN = "unknown"
     """The build of `MOVED_IN` lacks the name. Other builds are not known."""
+    NEEDED = "needed"
+    """The build of `MOVED_IN` needs the flag to read the input, and other builds do without."""
 
 
 class Settles(StrEnum):

@@ -357,7 +357,7 @@ def bisect_releases(
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
-        most = state.plan.budget.workers
+        most = min(state.plan.budget.workers, state.plan.budget.probes - len(state.seen) - _count_reserved(answers))
         if all(answer is Answer.SKIP for answer in answers.values()):
             most = min(most, HOPELESS - len(answers))
         if most <= 0:
@@ -366,9 +366,32 @@ def bisect_releases(
         if len(gone) < HOPELESS:  # a testcase may be too new for one end and too old for the other
             gone.clear()
         wanted = releases.choose_probes(state.plan.order, answers, most=most, gone=gone) or _list_gaps(state, answers)
+        wanted = _put_first(list_next(state.plan), wanted, answers)[:most]
         if not wanted:
             return
         state.run(configuration, wanted, meanwhile=meanwhile)
+
+
+def list_next(plan: Plan) -> tuple[str, ...]:
+    """Return the build after the one that is nearest to the report: the report may be about one between the two."""
+    return tuple(
+        plan.order[place + 1] for place in map(plan.order.index, plan.first[:1]) if place + 1 < len(plan.order)
+    )
+
+
+def _put_first(next_builds: Sequence[str], wanted: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    """Return the wanted builds, and those of ``next_builds`` before them while all answers are clean."""
+    if not wanted or Answer.BAD in answers.values() or Answer.GOOD not in answers.values():
+        return tuple(wanted)
+    return tuple(dict.fromkeys([*(one for one in next_builds if one not in answers), *wanted]))
+
+
+RESERVED = 6
+"""Runs left for confirmations and variants where no build shows the failure, so that the search wants to run all."""
+
+
+def _count_reserved(answers: Mapping[str, Answer]) -> int:
+    return 0 if Answer.BAD in answers.values() else RESERVED
 
 
 def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:

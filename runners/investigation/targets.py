@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from runners.core.bisection import releases
 from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
-from runners.investigation.state import Configuration, InvestigationState
+from runners.investigation.state import Configuration, InvestigationState, list_next
 
 WHILE_COMPILING = frozenset({ClaimKind.CRASH, ClaimKind.ERROR})
 """Failures that a compiler alone can show. A hang is left out: each run of one takes the whole time limit."""
@@ -57,9 +57,8 @@ def _list_telling(state: InvestigationState) -> tuple[str, ...]:
 
     A report may be about a build between that and the next release.
     """
-    order, first = state.plan.order, state.plan.first
-    after = [order[place + 1] for place in map(order.index, first[:1]) if place + 1 < len(order)]
-    return tuple(dict.fromkeys([*first[:1], *after, *first[1:]]))
+    first = state.plan.first
+    return tuple(dict.fromkeys([*first[:1], *list_next(state.plan), *first[1:]]))
 
 
 def _configure_target(

@@ -39,7 +39,8 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
     """Return the observation of a run of the cell's testcase: the ruling by the claim, and the facts of the run."""
     toolchain = find_toolchain(cell.toolchain)
     text = get_last_output(run.steps)
-    moved = api_drift.find_drift(text, cell.testcase, toolchain, cell.version)
+    needed = api_drift.find_needed_flag(cell.testcase, toolchain, cell.version)
+    moved = needed or api_drift.find_drift(text, cell.testcase, toolchain, cell.version)
     ruling = classify_run(
         run.ended,
         run.steps,
@@ -47,6 +48,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             claim=plan.claim,
             vocabulary=toolchain.FAILURES,
             drift=moved,
+            needed=needed,
             missing_device=find_missing_device(text, toolchain.FAILURES),
             device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,

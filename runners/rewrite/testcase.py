@@ -62,7 +62,7 @@ def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: 
     """
     names, idioms = build_names(version, toolchain.DRIFT), _choose_lost(toolchain.REWRITING.idioms(version), said)
     try:
-        steps, changes = port_steps(testcase.steps, names.flags, idioms)
+        steps, changes = port_steps(testcase.steps, testcase.files, names.flags, idioms)
         done = [_locate_change(change, f"step {change.line}") for change in changes]
         files = dict(testcase.files)
         for name, text in testcase.files.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.core.toolchain.rewriting import Idioms
@@ -30,15 +30,32 @@ class Unportable(Exception):
 Steps = tuple[tuple[str, ...], ...]
 
 
-def port_steps(steps: Steps, flags: Sequence[Rename], idioms: Idioms) -> tuple[Steps, list[NameChange]]:
-    """Replace programs and flags by the names that the release knows. Files and values stay.
+def port_steps(
+    steps: Steps, files: Mapping[str, str], flags: Sequence[Rename], idioms: Idioms
+) -> tuple[Steps, list[NameChange]]:
+    """Replace programs and flags by the names that the release knows, and add the flags that it needs.
+
+    Files and values stay.
 
     Raises:
         Unportable: a flag is gone and has no exact successor.
     """
     changes: list[NameChange] = []
-    ported = tuple(_port_step(step, flags, idioms, number, changes) for number, step in enumerate(steps, 1))
+    ported = tuple(
+        _add_needed_flags(_port_step(step, flags, idioms, number, changes), files, idioms, number, changes)
+        for number, step in enumerate(steps, 1)
+    )
     return ported, changes
+
+
+def _add_needed_flags(
+    step: tuple[str, ...], files: Mapping[str, str], idioms: Idioms, number: int, changes: list[NameChange]
+) -> tuple[str, ...]:
+    needed = idioms.list_needed_flags(step, files) if idioms.list_needed_flags is not None else ()
+    if needed:
+        program = step[0]
+        changes.append(NameChange(line=number, old=program, new=" ".join((program, *needed)), notation=True))
+    return (*step[:1], *needed, *step[1:])
 
 
 def _port_step(

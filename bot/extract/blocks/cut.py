@@ -86,6 +86,14 @@ def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
     return next((piece for piece in own if piece.block in fences and piece.kind in _PYTHON), None)
 
 
+def is_open_at_end(document: Document, piece: Piece) -> bool:
+    """True if the description ends inside the fence of a piece: its last row may be a part of a row."""
+    last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
+    block = next((one for one in document.blocks if one.index == piece.block), None)
+    own = not piece.comment and not piece.attachment
+    return own and block is not None and block.shape is Shape.FENCE and min(block.lines[1], piece.lines[1]) >= last
+
+
 _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
 
 

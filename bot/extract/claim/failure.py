@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
+from bot.extract.blocks.cut import is_open_at_end
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
 from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import extract_figures
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
@@ -24,7 +27,9 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     The sources in order: tracebacks and output in blocks, bare lines and code spans of the prose, the title, the
     remarks in the program.
     """
-    candidates = [s for s in map(_read_piece, list_failure_pieces(pieces)) if s is not None]
+    failing = list_failure_pieces(pieces)
+    read = (_read_open_piece(one) if is_open_at_end(document, one) else _read_piece(one) for one in failing)
+    candidates = [one for one in read if one is not None]
     if not candidates:  # a failure may stand in the place of the expected output
         rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and is_expected_output(p)]
         candidates = [s for s in map(_read_piece, rest) if s is not None]
@@ -152,6 +157,25 @@ def _read_piece(piece: Piece) -> Signature | None:
     if found is not None and _FRAME_MESSAGE.match(found.message):
         return msgspec.structs.replace(found, message="")
     return found
+
+
+def _read_open_piece(piece: Piece) -> Signature | None:
+    """Return the failure in output that the description breaks off in.
+
+    The last word may be a part of one. A diagnostic that has too few words before it could begin any diagnostic; an
+    exception has its name.
+    """
+    above, _, row = piece.text.rstrip().rpartition("\n")
+    found = _read_piece(replace(piece, text=f"{above}\n{row.rpartition(' ')[0]}"))
+    if found is not None and len(found.message.split()) >= _FEWEST_WORDS_OF_OPEN_END:
+        return found
+    posted = _read_piece(piece)
+    short = posted is not None and posted.type == COMPILER_DIAGNOSTIC
+    return _read_piece(replace(piece, text=above)) if short else posted
+
+
+_FEWEST_WORDS_OF_OPEN_END = 4
+"""Words of a diagnostic by which it is known."""
 
 
 def _read_sanitizer(text: str) -> Signature | None:

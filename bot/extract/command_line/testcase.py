@@ -17,7 +17,9 @@ from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import ASSUME_DEVICE, GENERATE_INPUT, Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
+from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
+from runners.toolchains import find_device, find_toolchain
 
 
 def extract_commands(
@@ -74,11 +76,19 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     if workspace.produced and not devices.named:
         workspace.add_repair(ASSUME_DEVICE, device)
     about_values = claim.kind is ClaimKind.WRONG_RESULT
+    if about_values and devices.named and _needs_a_gpu(toolchain, device):
+        return _make_repro(parsed, toolchain, workspace, devices)  # no value of another device would answer
     if about_values or implies_run(parsed.document, parsed.issue.title, claim, tools):
         ran = add_plain_run(workspace, find_told_inputs(parsed.document, tools))
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
             return None
     return _make_repro(parsed, toolchain, workspace, devices)
+
+
+def _needs_a_gpu(toolchain: str, name: str) -> bool:
+    """True for a device that no software stands in for."""
+    device = find_device(find_toolchain(toolchain), name)
+    return device is not None and device.hardware in (NVIDIA, AMD, APPLE)
 
 
 _OPERATION = re.compile(r"(?<![\w.])[a-z]\w{0,40}(?:\.[a-z_]\w{0,60}){1,4}(?![\w.])")

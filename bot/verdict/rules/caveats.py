@@ -10,6 +10,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.references import DEFINITIONS, NUMPY, OWN, list_votes
 from bot.verdict.rules.phrases import list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
+from runners.core.failure.parse import NATIVE
 from runners.core.findings import BY_DEFINITION, EXACT, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
 from runners.toolchains import find_toolchain
@@ -57,6 +58,21 @@ def weigh_missing_quote(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not words_only or verdict.kind is not VerdictKind.NOT_REPRODUCED:
         return verdict
     return add_grounds(verdict, Ground.KIND_ONLY)
+
+
+def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weaken a verdict on clean runs where an assertion is reported, and the releases are built without assertions.
+
+    The fault behind the assertion may then show in no run.
+    """
+    signature = evidence.plan.claim.signature
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    message = signature.message if signature is not None and signature.type in NATIVE else ""
+    asserted = any(one.search(message) for one in vocabulary.left_out_assertions)
+    if verdict.kind is not VerdictKind.NOT_REPRODUCED or not asserted:
+        return verdict
+    why = "the reported assertion cannot fail here: the releases are built without assertions"
+    return add_grounds(verdict, Ground.KIND_ONLY, reasons=(why,))
 
 
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -21,6 +21,7 @@ from bot.verdict.rules.phrases import (
     quote_span,
 )
 from bot.verdict.rules.reworded import OTHER_END, find_ported_end
+from bot.verdict.rules.unquoted import find_build_after, list_failing
 from bot.verdict.rules.untestable import (
     describe_hardware,
     describe_moved,
@@ -146,9 +147,10 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if (on_software := _judge_stand_in_driver(evidence, good)) is not None:
         return on_software
     newest = plan.order[-1]
-    if (failing := _find_failure_at_home(evidence) or _find_failure_before(evidence, good)) is not None:
+    found = _find_failure_at_home(evidence) or _find_failure_after(evidence) or _find_failure_before(evidence, good)
+    if (failing := found) is not None:
         ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
-        role = "the build of the report's time" if failing.version == plan.reported else "the build before these"
+        role = _name_role(evidence, failing.version)
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
@@ -228,9 +230,22 @@ def _find_failure_at_home(evidence: Evidence) -> Observation | None:
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
     runs = [seen for seen in evidence.list_originals() if seen.version == plan.reported]
     fails = all(seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in runs)
-    if not runs or not fails or not evidence.has_build_of_its_time() or any(map(_has_exit_zero, runs)):
+    if not runs or not fails or not evidence.has_near_build() or any(map(_has_exit_zero, runs)):
         return None
     return runs[0]
+
+
+def _find_failure_after(evidence: Evidence) -> Observation | None:
+    """Return the failure of the first build after a report that quotes no failure and names no build."""
+    after = find_build_after(evidence)
+    runs = [seen for seen in list_failing(evidence) if seen.version == after and not _has_exit_zero(seen)]
+    return runs[0] if runs and _quotes_no_failure(evidence) else None
+
+
+def _name_role(evidence: Evidence, version: str) -> str:
+    if version == evidence.plan.reported:
+        return "the build of the report's time"
+    return "the build after the report" if version == find_build_after(evidence) else "the build before these"
 
 
 def _find_failure_before(evidence: Evidence, good: Sequence[str]) -> Observation | None:
@@ -318,13 +333,17 @@ def _fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) ->
 
 def _fails_unquoted(evidence: Evidence) -> bool:
     """True if the build that is closest to the report reads the text and fails, and the report quotes no failure."""
-    plan, claim = evidence.plan, evidence.plan.claim
+    plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
-    unquoted = claim.signature is None and claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
     own = (seen for seen in evidence.list_originals() if seen.version == plan.reported)
-    return unquoted and any(
+    return _quotes_no_failure(evidence) and any(
         seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in own
     )
+
+
+def _quotes_no_failure(evidence: Evidence) -> bool:
+    claim = evidence.plan.claim
+    return claim.signature is None and claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
 
 
 def _judge_other_failures(evidence: Evidence) -> Verdict:
@@ -405,10 +424,16 @@ def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tu
         headline = f"Inconclusive: it compiles to {counts}, and the report speaks of {said}."
         settle = "to decide: the program and the flags with which the report counts"
     elif all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps):
-        where = name_all(evidence, list_versions(evidence.plan, ended))
-        headline = f"Inconclusive: it compiles on {where}; the report is about what the compiler makes, and nothing"
-        headline += " tells how that would look."
-        settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
+        headline = (
+            f"Inconclusive: it compiles on {name_all(evidence, list_versions(evidence.plan, ended))}; the report"
+        )
+        if claim.kind is ClaimKind.WRONG_RESULT:
+            headline += f" is about values computed on {quote_span(evidence.plan.device)}, and gives no call that"
+            headline += " computes them."
+            settle = "to decide: the call with its inputs"
+        else:
+            headline += " is about what the compiler makes, and nothing tells how that would look."
+            settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
     else:
         headline = "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is"
         headline += " right."

@@ -91,11 +91,15 @@ def _list_clean(evidence: Evidence) -> list[Observation]:
     return [seen for seen in evidence.list_originals() if find_behaviour(seen) in good]
 
 
+_SAY_NOTHING = {Outcome.COMPILED, Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE}
+"""Outcomes for another target that are no failure: an early build may lack the target, or its flag."""
+
+
 def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Withhold a verdict for a device that was assumed, unless the program compiles for the other targets too."""
     others = evidence.list_other_targets()
     compiled = tuple(dict.fromkeys(seen.device for seen in others if seen.outcome is Outcome.COMPILED))
-    failing = next((seen for seen in reversed(others) if seen.outcome is not Outcome.COMPILED), None)
+    failing = next((seen for seen in reversed(others) if seen.outcome not in _SAY_NOTHING), None)
     why = f"the report names no device, and each run assumed {quote_span(evidence.assumed_device, MAX_DEVICE)}"
     missing = "to decide: the command or the target that fails"
     if failing is not None:

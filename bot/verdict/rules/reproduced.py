@@ -259,12 +259,14 @@ def _name_text(evidence: Evidence, version: str) -> str:
 
 
 def judge_only_ported(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where no release runs the posted testcase, but a ported one fails as reported; else None."""
+    """Return the verdict where no run of the posted testcase fails as reported, but a ported one does; else None."""
     ported = evidence.combine_answers(Variant.PORTED)
-    if evidence.find_versions(Answer.GOOD) or Answer.BAD not in ported.values():
+    if Answer.BAD not in ported.values():
         return None
     bad = evidence.find_versions(Answer.BAD, Variant.PORTED)
     newest = evidence.plan.order[-1]
+    if good := evidence.find_versions(Answer.GOOD):
+        return _judge_fixed_since_port(evidence, bad, good)
     used = evidence.find_indices(*bad, variants=(Variant.PORTED,))
     if ported.get(newest) is Answer.BAD:
         return make_verdict(
@@ -296,6 +298,23 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         f" {name_releases(evidence, bad, Variant.PORTED)}, but not on {newest}.",
         (),
         used,
+    )
+
+
+def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
+    """Return the verdict where the text fails in the notation of early builds, and later builds run it as posted."""
+    order = evidence.plan.order
+    ported = [one for one in evidence.observations if one.variant is Variant.PORTED and one.version in bad]
+    later = all(order.index(old) < order.index(new) for old in bad for new in good)
+    if not later or good[-1] != order[-1] or not all(one.notation_only for one in ported):
+        return None
+    return make_verdict(
+        VerdictKind.FIXED,
+        (*list_grounds(evidence, bad[-1], Variant.PORTED), Ground.PORTED),
+        f"Already fixed: in the notation of its time, it fails as reported on"
+        f" {name_releases(evidence, bad, Variant.PORTED)}; {_describe_clean(evidence, good[0])}.",
+        (),
+        evidence.find_indices(*bad, variants=(Variant.PORTED,)) + evidence.find_indices(good[0], good[-1]),
     )
 
 

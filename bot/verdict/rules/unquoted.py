@@ -18,6 +18,9 @@ from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Signa
 from runners.toolchains import find_toolchain
 
 _WHY = "the report quotes no failure to compare with; this is the failure on the build that it is about"
+_WHY_NEAR = (
+    "the report quotes no failure to compare with and names no build; this failure names what the report names"
+)
 
 
 def judge_unquoted(evidence: Evidence) -> Verdict | None:
@@ -31,26 +34,68 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     claim = plan.claim
     if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
         return None
-    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
-    others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
-    failing = [seen for seen in others if not is_rejected(seen, vocabulary)]
+    failing = list_failing(evidence)
     clean = find_clean_newest(evidence)
     if claim.kind is ClaimKind.ERROR and clean is None:
-        return _judge_same_error(evidence, plan.reported, failing)
+        return _judge_same_error(evidence, plan.reported, [one for one in failing if one.variant is Variant.ORIGINAL])
     types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
-    at_home = any(seen.version == plan.reported for seen in failing)
-    if not at_home or len(types) != 1 or clean is None:
+    home = _find_home(evidence, failing)
+    if home is None or len(types) != 1 or clean is None:
         return None
-    ported = (Ground.PORTED,) if clean is Variant.PORTED else ()
+    at_home = [seen for seen in failing if seen.version == home]
+    ported = any(seen.variant is Variant.PORTED for seen in at_home)
+    changed = (Ground.PORTED,) if ported or clean is Variant.PORTED else ()
+    away = (Ground.BUILD_NOT_NAMED,) if home != plan.reported else ()
+    where = f"{home}, the build after the report," if away else f"{'ported to ' if ported else ''}{home}"
+    named = " with a name that the report has" if away else ""
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     return make_verdict(
         VerdictKind.FIXED,
-        (Ground.FAILS, Ground.UNQUOTED, *ported),
-        f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
-        f" and {name_newest(evidence)} runs it cleanly{' in its notation' if ported else ''}.",
-        (_WHY,),
-        (*evidence.find_indices(*versions), *evidence.find_indices(plan.order[-1], variants=(clean,))),
+        (Ground.FAILS, Ground.UNQUOTED, *changed, *away),
+        f"Already fixed: {where}{' it' if ported else ''} fails with {name_failure(types.pop())}{named},"
+        f" and {name_newest(evidence)} runs it cleanly{' in its notation' if clean is Variant.PORTED else ''}.",
+        (_WHY_NEAR if away else _WHY,),
+        (
+            *evidence.find_indices(*versions, variants={seen.variant for seen in failing}),
+            *evidence.find_indices(plan.order[-1], variants=(clean,)),
+        ),
     )
+
+
+def list_failing(evidence: Evidence) -> list[Observation]:
+    """Return the runs that read the program and fail otherwise than reported, also in the notation of their build."""
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    same = [
+        *evidence.list_originals(),
+        *(one for one in evidence.observations if one.variant is Variant.PORTED and one.notation_only),
+    ]
+    others = [seen for seen in same if seen.outcome is Outcome.OTHER_FAILURE]
+    return [seen for seen in others if not is_rejected(seen, vocabulary)]
+
+
+def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None:
+    """Return the failing build that the report is about; None if that build does not fail.
+
+    A report that names no build was written between two of them. The second stands for its build only if each of its
+    errors names an operation, a type or a function that the report names too.
+    """
+    plan, versions = evidence.plan, {seen.version for seen in failing}
+    if plan.reported in versions:
+        return plan.reported
+    after = find_build_after(evidence)
+    messages = [
+        seen.signature.message if seen.signature is not None else "" for seen in failing if seen.version == after
+    ]
+    told = plan.claim.told
+    return after if messages and all(_names_part(told, message) for message in messages) else None
+
+
+def find_build_after(evidence: Evidence) -> str | None:
+    """Return the first build after the report, if the report names none and the one before it is known."""
+    order, reported = evidence.plan.order, evidence.plan.reported
+    if reported is None or not evidence.is_dated() or reported == order[-1]:
+        return None
+    return order[order.index(reported) + 1]
 
 
 def find_clean_newest(evidence: Evidence) -> Variant | None:
@@ -78,7 +123,7 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
     newest = plan.order[-1]
     deciding = [seen for seen in failing if seen.version in (reported, newest)]
     good = evidence.find_versions(Answer.GOOD)
-    if not evidence.has_build_of_its_time() or {seen.version for seen in deciding} != {reported, newest}:
+    if not evidence.has_near_build() or {seen.version for seen in deciding} != {reported, newest}:
         return None
     if any(plan.order.index(version) > plan.order.index(reported) for version in good):
         return None

@@ -60,6 +60,26 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
     return next((drift for drift in drifts if drift is not None), None)
 
 
+def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
+    """Return what keeps a build from reading the testcase's input: a dialect without a reader, or a flag that a call
+    lacks. None if the build reads the input.
+    """
+    idioms = toolchain.REWRITING.idioms(version)
+    unread = idioms.find_unread_dialect(testcase.files) if idioms.find_unread_dialect is not None else ""
+    if unread:
+        why = f"{version} has no reader for {unread}"
+        return Drift(name=unread, successor=None, why=why, moved=Moved.ABSENT, version=version)
+    list_needed = idioms.list_needed_flags
+    if list_needed is None:
+        return None
+    lacking = (flag for step in testcase.steps for flag in list_needed(step, testcase.files))
+    flag = next(lacking, None)
+    if flag is None:
+        return None
+    why = f"{version} reads this input only with {flag}"
+    return Drift(name=flag, successor=None, why=why, moved=Moved.NEEDED, version=version)
+
+
 def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
     """Return the reviewed entry of the Python name that a message reports as missing; None if there is none."""
     for pattern in _MISSING_NAME[:3]:

@@ -74,6 +74,9 @@ class OracleContext:
     """The vocabulary of the toolchain that ran."""
     drift: Drift | None = None
     """The moved name that explains the failure, if any."""
+    needed: Drift | None = None
+    """The flag without which the build cannot read the input, if the testcase lacks one. Then a failure says nothing,
+    whatever the build prints."""
     missing_device: str | None = None
     """The sentence of `find_missing_device` for this output."""
     device_trouble: str | None = None
@@ -166,6 +169,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     # After a native crash, the record holds only the exception that relays the crash.
     chain = read_chain(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
     seen = _choose_signature(chain, read, context.vocabulary)
+    if context.needed is not None:
+        return Classification(outcome=Outcome.INCOMPATIBLE, why=context.needed.why, signature=seen)
     if claim.signature is not None and claim.signature.type != OUTPUT:
         likeness = compare_signatures(claim.signature, seen, context.vocabulary, context.renames)
         if likeness.score >= SAME:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import lru_cache
 
 from packaging.version import InvalidVersion, Version
@@ -35,3 +36,14 @@ def is_dated(version: str) -> bool:
     """True for a version that is a date and a number."""
     found = parse_version(version)
     return found is not None and len(found.release) == 3 and found.release[1] >= FIRST_DATE
+
+
+def read_date(version: str) -> date | None:
+    """Return the day in a version that is a date and a number; None for another version."""
+    found = parse_version(version)
+    if found is None or not is_dated(version):
+        return None
+    try:
+        return date.fromisoformat(str(found.release[1]))
+    except ValueError:
+        return None

@@ -119,6 +119,10 @@ class FailureVocabulary:
 
     missing_names: tuple[re.Pattern[str], ...] = ()
     """Messages about a name, flag or option that a build does not have: group ``name``."""
+    left_out_assertions: tuple[re.Pattern[str], ...] = ()
+    """Conditions of assertions in the compiler's C++ code, if its releases are built without them."""
+    refusals_of_all: tuple[re.Pattern[str], ...] = ()
+    """Messages of a compiler that reads no operation of the input's dialect. They name no operation."""
     rejections: tuple[re.Pattern[str], ...] = ()
     """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
     Where every build refuses the text, no run shows anything of the reported failure."""

@@ -206,6 +206,11 @@ class Idioms:
     that program."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
+    list_needed_flags: Callable[[Sequence[str], Mapping[str, str]], tuple[str, ...]] | None = None
+    """A call of a program and the files → flags without which the release cannot read the files, and that
+    the call lacks. Other releases do without."""
+    find_unread_dialect: Callable[[Mapping[str, str]], str] | None = None
+    """The testcase's files → a dialect in them that the release has no reader for; empty if it reads them all."""
     port_pipeline: Callable[[str], str] | None = None
     """The text of a pass pipeline → the same pipeline in the release's syntax."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None

@@ -133,6 +133,33 @@ _RENAMED_BY_2024 = {
     },
 }
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+_GONE_IN = {
+    **dict.fromkeys((f"--iree-llvm-{name}" for name in _LLVM_FLAGS.split()), "20230419.494"),
+    **dict.fromkeys(
+        (f"--iree-flow-demote-{types}" for types in ("i64-to-i32", "f64-to-f32", "f32-to-f16")), "20231004.665"
+    ),
+    "--iree-mhlo-demote-i64-to-i32": "20230815.614",
+    **{
+        old: "20240621.931"
+        for old in _RENAMED_BY_2024
+        if old.startswith(("--iree-opt-demote-", "--iree-opt-promote-"))
+    },
+    **{old: "20240828.999" for old, new in _RENAMED_BY_2024.items() if new.startswith("--iree-dispatch-creation-")},
+    **{
+        old: "20240828.999"
+        for old in _RENAMED_BY_2024
+        if old.startswith(("--iree-hal-cuda-", "--iree-rocm-target-chip", "--iree-vulkan-target-triple="))
+    },
+    **{old: "20231218.742" for old in _RENAMED_BY_2024 if old.startswith("--iree-llvmcpu-enable-microkernels")},
+    "--iree-flow-enable-data-tiling": "20231004.665",
+    **{f"--iree-input-type={old}": "20230815.614" for old in INPUT_TYPES},
+}
+"""Flag → the first build that lacks it, by the help of the builds of 2023 and 2024."""
+_NO_WAY_BACK = ("--iree-input-demote-", "--iree-input-promote-", "--iree-input-type=stablehlo_xla")
+"""Starts of successors with several names in earlier builds, or with one that some of these lack."""
+_INTRODUCED_IN = {"--iree-input-type=stablehlo": "20230524.529"}
+"""Successor → the first build with it, where the build before that has the old name still. By default, the build that
+dropped the old name has the successor."""
 _GONE_EARLIER = frozenset(
     {
         *("--iree-mlir-to-vm-bytecode-module", "--iree-flow-dispatch-linalg-on-tensors"),
@@ -141,6 +168,13 @@ _GONE_EARLIER = frozenset(
     }
 )
 """Flags that no build here knows, by the help of the builds of 2023 and 2024."""
+
+
+def _find_introduction(old: str, new: str) -> str | None:
+    """Return the first build with the successor of a flag; None if an early build has no name for it."""
+    return None if new.startswith(_NO_WAY_BACK) else _INTRODUCED_IN.get(new, _GONE_IN.get(old))
+
+
 _PASSES = {
     "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
     **{
@@ -154,7 +188,8 @@ _COMPILER = tuple(
         old=old,
         new=new,
         kind="flag",
-        gone_in=_EARLIEST if old in _GONE_EARLIER else "2.9.0",
+        gone_in=_EARLIEST if old in _GONE_EARLIER else _GONE_IN.get(old, "2.9.0"),
+        introduced_in=_find_introduction(old, new),
         exact=True,
         note="renamed before the first release",
         of=tool,

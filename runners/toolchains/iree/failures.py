@@ -40,6 +40,8 @@ FAILURES = FailureVocabulary(
     ),
     output_errors=(re.compile(r"\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})"),),  # of --expected_output
     harness_lines=(re.compile(r"EXEC @|result\[\d+\]: "),),
+    left_out_assertions=(re.compile(r"&&|\|\||[=!<>]=|\w\(|->|::|^!|\w [<>] \w"),),  # no fatal error has these
+    refusals_of_all=(re.compile(r"\billegal operations (?:still remain|were found)"),),
     rejections=(
         re.compile(r"does not refer to a registered pass or pass pipeline|is not registered|Dialect `.+' not found"),
         re.compile(

@@ -20,6 +20,7 @@ from runners.core.toolchain.rewriting import (
 )
 from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
+from runners.toolchains.iree.input_types import find_unread_dialect, list_input_flags
 from runners.toolchains.iree.notations import port_notations
 
 BACKENDS = {
@@ -112,6 +113,8 @@ def find_idioms(version: str) -> Idioms:
         flags_program="iree-compile",
         rename_program=_rename_program,
         implied=_IMPLIED,
+        find_unread_dialect=lambda files: find_unread_dialect(files, version),
+        list_needed_flags=lambda step, files: list_input_flags(step, files, version),
         port_pipeline=_anchor_pipeline,
     )
 

@@ -98,6 +98,44 @@ tvm/_ffi/_cython/core.cpp:712:10: fatal error: dlpack.h: No such file or directo
 ```"""
 
 
+WISHED = """### Request description
+
+SAYS
+
+```mlir
+func.func @f(%x: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = math.exp %x : tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+```
+
+Command:
+
+```
+iree-compile a.mlir --iree-hal-target-backends=llvm-cpu -o a.vmfb
+```"""
+
+
+@pytest.mark.parametrize(
+    ("title", "says", "intent"),
+    [
+        ("Add a lowering of math.exp on bf16", "This program does not compile today:", Intent.FAILURE),
+        ("Support exp of small types", "The compiler currently fails on it.", Intent.FAILURE),
+        ("Missing lowering of math.exp", "We are unable to legalize the operation below.", Intent.FAILURE),
+        (
+            "Add a lowering of math.exp on bf16",
+            "It is lowered by way of f32. A direct way is faster.",
+            Intent.FEATURE,
+        ),
+        ("Support exp of small types", "A pass of its own may simplify this.", Intent.FEATURE),
+    ],
+)
+def test_a_request_that_shows_what_fails_is_a_failure_report(title: str, says: str, intent: Intent) -> None:
+    """A program, its command and a sentence that it fails. The template of a request alone decides nothing."""
+    assert _read(title, WISHED.replace("SAYS", says), "enhancement") is intent
+    assert _read(title, says, "enhancement") is Intent.FEATURE
+
+
 def _read(title: str, body: str, *labels: str) -> Intent:
     issue = Issue(
         source="-", title=title, body=body, sha256="0" * 64, created=date(2025, 5, 1), labels=labels, author="ada",

@@ -5,8 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from bot.verdict.same_failure import match_same_failures
-from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature
+from bot.verdict.same_failure import match_posted_calls, match_same_failures
+from runners.core.findings import MOVED, MOVED_IN, Moved
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Variant,
+)
 from tests.support.observed import PLAN as ANY, observe
 
 SAME = Signature(type="InternalError", message="no rule for the operator relax.cumprod of five axes")
@@ -50,3 +62,38 @@ def test_a_report_that_quotes_its_failure_decides_by_itself() -> None:
     quoted = Claim(kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="something else"))
     plan = msgspec.structs.replace(PLAN, claim=quoted)
     assert outcomes(plan, KNOWN, OTHER) == [Outcome.MATCH, Outcome.OTHER_FAILURE]
+
+
+# ---------------------------------------------------------------------------- a posted call that lacks a needed flag
+
+ILLEGAL = Signature(type="mlir-error", message="failed to legalize operation 'stablehlo.add' that was marked illegal")
+NEEDED = Finding(
+    kind=FindingKind.API_MOVED,
+    summary="1.0 reads this input only with --iree-input-type=mhlo",
+    evidence={"name": "--iree-input-type=mhlo", MOVED: Moved.NEEDED.value, MOVED_IN: "1.0"},
+)
+
+
+def _refuse(**changes: object) -> Observation:
+    seen = see("1.0", Outcome.INCOMPATIBLE, ILLEGAL)
+    return msgspec.structs.replace(seen, **{"toolchain": "iree", "findings": (NEEDED,), **changes})
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        (ILLEGAL.message, Outcome.MATCH),
+        ("The following illegal operations still remain:", Outcome.MATCH),
+        ("failed to legalize operation 'math.cbrt' that was marked illegal", Outcome.INCOMPATIBLE),
+        ("no lowering for this gather", Outcome.INCOMPATIBLE),
+    ],
+)
+def test_the_quoted_refusal_of_a_posted_call_is_the_reported_failure(message: str, outcome: Outcome) -> None:
+    claim = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message=message))
+    testcase = msgspec.structs.replace(ANY.testcase, toolchain="iree")
+    plan = msgspec.structs.replace(ANY, claim=claim, testcase=testcase)
+    (seen,) = match_posted_calls(plan, [_refuse()], assumed=False)
+    assert seen.outcome is outcome
+    assert (seen.answer is Answer.BAD) is (outcome is Outcome.MATCH)
+    for kept, assumed in [(_refuse(), True), (_refuse(findings=()), False), (_refuse(variant=Variant.PORTED), False)]:
+        assert match_posted_calls(plan, [kept], assumed=assumed) == (kept,)

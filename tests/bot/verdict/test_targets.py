@@ -44,6 +44,15 @@ def test_a_compilation_is_no_clean_run() -> None:
     assert compiled.answer is Answer.SKIP
 
 
+@pytest.mark.parametrize("end", [Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE])
+def test_a_build_without_the_other_target_or_its_flag_leaves_nothing_open(end: Outcome) -> None:
+    """An early build lacks a target. Later ones compile for it."""
+    verdict = judge(make_evidence(*compile_for("hip", end, Outcome.COMPILED, Outcome.COMPILED, Outcome.COMPILED)))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "compiled for `hip`, it compiles as well" in verdict.headline
+    assert judge(make_evidence(*compile_for("hip", *[end] * 4))).kind is VerdictKind.INCONCLUSIVE
+
+
 @pytest.mark.parametrize("end", [Outcome.OTHER_FAILURE, Outcome.TIMEOUT])
 def test_another_failure_on_another_target_leaves_the_question_open(end: Outcome) -> None:
     """The reported failure may be hidden behind it."""

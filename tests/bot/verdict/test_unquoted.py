@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge
 from bot.verdict.verdict import VerdictKind
 from runners.core.failure.oracle import OUTPUT
@@ -201,3 +202,110 @@ def test_a_text_that_the_reported_build_refuses_did_not_fail_there_as_reported()
     ]
     verdict = judge(Evidence(plan=plan, observations=(*refused, *ported), findings=()))
     assert verdict.kind is not VerdictKind.FIXED, verdict.headline
+
+
+# ------------------------------------------------------------------------------------- builds around the report
+
+BETWEEN = msgspec.structs.replace(
+    REPORTED, claim=Claim(kind=ClaimKind.ERROR, told="`vector.gather` of i4 does not compile"), reported="1.0"
+)
+NAMED = Signature(type="mlir-error", message="failed to legalize operation 'vector.gather'")
+UNNAMED = Signature(type="mlir-error", message="failed to legalize operation 'tensor.pad'")
+
+
+@pytest.mark.parametrize(
+    ("signatures", "kind"),
+    [
+        ((CLEAN, NAMED, CLEAN, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, NAMED, NAMED, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, UNNAMED, CLEAN, CLEAN), VerdictKind.INCONCLUSIVE),
+        ((CLEAN, NAMED, UNNAMED, CLEAN), VerdictKind.FIXED),
+        ((CLEAN, CLEAN, NAMED, CLEAN), VerdictKind.NOT_REPRODUCED),
+    ],
+)
+def test_a_report_between_two_builds_may_be_about_the_second(signatures: Seen, kind: VerdictKind) -> None:
+    """It names no build. The error of the second build decides if it names what the report names."""
+    assert _judge(BETWEEN, signatures) is kind
+
+
+def test_a_report_that_names_its_build_is_about_no_later_one() -> None:
+    claim = msgspec.structs.replace(BETWEEN.claim, versions=("1.0",))
+    named = msgspec.structs.replace(BETWEEN, claim=claim)
+    assert _judge(named, (CLEAN, NAMED, CLEAN, CLEAN)) is VerdictKind.NOT_REPRODUCED
+
+
+def test_the_failure_of_the_reported_build_counts_in_its_own_notation() -> None:
+    """The build reads the posted text only with a flag; the newest release reads it as posted."""
+    refused = observe("1.0", Outcome.INCOMPATIBLE)
+    ported = observe("1.0", Outcome.OTHER_FAILURE, signature=SAME, variant=Variant.PORTED, notation_only=True)
+    clean = [observe(version, Outcome.PASS) for version in ORDER[1:]]
+    plan = msgspec.structs.replace(REPORTED, reported="1.0")
+    verdict = judge(Evidence(plan=plan, observations=(refused, ported, *clean), findings=()))
+    assert verdict.kind is VerdictKind.FIXED
+    other = msgspec.structs.replace(ported, notation_only=False)
+    verdict = judge(Evidence(plan=plan, observations=(refused, other, *clean), findings=()))
+    assert verdict.kind is not VerdictKind.FIXED
+
+
+def test_the_quoted_failure_of_early_builds_in_their_notation_is_fixed_where_later_ones_run_the_text() -> None:
+    refused = observe("1.0", Outcome.INCOMPATIBLE)
+    ported = observe("1.0", Outcome.MATCH, signature=SAME, variant=Variant.PORTED, notation_only=True)
+    clean = [observe(version, Outcome.PASS) for version in ORDER[1:]]
+    evidence = Evidence(plan=PLAN, observations=(refused, ported, *clean), findings=())
+    assert judge(evidence).kind is VerdictKind.FIXED
+    unfixed = [*clean[:-1], observe(ORDER[-1], Outcome.OTHER_FAILURE, signature=OTHER)]
+    evidence = Evidence(plan=PLAN, observations=(refused, ported, *unfixed), findings=())
+    assert judge(evidence).kind is not VerdictKind.FIXED
+
+
+# ------------------------------------------------------------------------------------- builds with a date
+
+DATED = ("20230815.614", "20231113.707", "20240621.931", "3.13.0")
+QUOTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="no lowering for this gather"))
+
+
+@pytest.mark.parametrize(
+    ("day", "claim", "seen", "kind"),
+    [
+        (date(2023, 9, 1), QUOTED, (SAME, CLEAN, CLEAN, CLEAN), VerdictKind.INCONCLUSIVE),
+        (date(2023, 11, 1), QUOTED, (SAME, CLEAN, CLEAN, CLEAN), VerdictKind.NOT_REPRODUCED),
+        (date(2023, 9, 1), REPORTED.claim, (SAME, SAME, SAME, SAME), VerdictKind.CONFIRMED),
+        (date(2023, 11, 1), REPORTED.claim, (SAME, SAME, SAME, SAME), VerdictKind.INCONCLUSIVE),
+    ],
+    ids=["near, other message", "far, other message", "near, no message", "far, no message"],
+)
+def test_an_early_build_stands_for_the_reporters_own_for_some_weeks(
+    day: date, claim: Claim, seen: Seen, kind: VerdictKind
+) -> None:
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"),
+        claim=claim, order=DATED, first=DATED, reported=DATED[0], day=day, device="llvm-cpu",
+    )  # fmt: skip
+    runs = tuple(
+        msgspec.structs.replace(run, version=version, toolchain="iree", device="llvm-cpu")
+        for run, version in zip(_observe(seen, 1), DATED, strict=True)
+    )
+    assert judge(Evidence(plan=plan, observations=runs, findings=())).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "message", "weakened"),
+    [
+        ("iree", 'index < size() && "out of range"', True),
+        ("iree", "!empty()", True),
+        ("iree", "Cannot select the instruction of this node", False),
+        ("tvm", 'index < size() && "out of range"', False),
+    ],
+)
+def test_clean_releases_without_assertions_say_less_of_an_assertion(
+    toolchain: str, message: str, *, weakened: bool
+) -> None:
+    """IREE's releases are built without. A fatal error shows in any build."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain=toolchain)
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGABRT", message=message))
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=claim)
+    verdict = judge(Evidence(plan=plan, observations=tuple(_observe((CLEAN,) * 4, 0)), findings=()))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert any("without assertions" in reason for reason in verdict.reasons) is weakened
+    assert (Ground.KIND_ONLY in verdict.grounds) is weakened

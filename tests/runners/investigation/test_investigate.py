@@ -178,6 +178,31 @@ def test_the_budget_is_kept() -> None:
     assert len(seen.observations) == 4
 
 
+def test_a_search_over_clean_releases_leaves_runs_for_the_ported_text() -> None:
+    """A build that refuses the text runs its port, however many releases are clean."""
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        refused = cell.version == ORDER[0] and cell.variant is Variant.ORIGINAL
+        return Outcome.INCOMPATIBLE if refused else Outcome.PASS
+
+    def port(testcase: Testcase, _version: str) -> Port:
+        return Port(testcase=testcase, changes=("a → b",))
+
+    plan = make_plan(budget=Budget(probes=len(ORDER)), reported=ORDER[0], first=(ORDER[0], ORDER[-1]))
+    seen = run(plan, truth, port=port)
+    assert len(seen.observations) <= len(ORDER)
+    assert [one.version for one in seen.observations if one.variant is Variant.PORTED] == [ORDER[0]]
+
+
+def test_the_build_after_the_report_runs_before_other_clean_ones() -> None:
+    """The report may be about a build between the two. A bad build decides what runs next."""
+    plan = make_plan(reported=ORDER[2], first=(ORDER[2], ORDER[-1]), budget=Budget(probes=10))
+    clean = run(plan, lambda *_: Outcome.PASS)
+    assert ORDER[3] in runs(clean)[2:4]
+    bad = run(plan, lambda cell, _: Outcome.MATCH if cell.version == ORDER[2] else Outcome.PASS)
+    assert runs(bad)[2] != ORDER[3]
+
+
 def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
     """A single infrastructure failure is not an observation."""
     tries: list[int] = []

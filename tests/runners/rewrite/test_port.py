@@ -588,6 +588,11 @@ def test_any_text_is_ported_or_unchanged(text: str) -> None:
         ("3.4.0", "-iree-hal-target-device=vmvx", "--iree-hal-target-backends=vmvx"),
         ("3.12.0", "--iree-hip-target=gfx942", "--iree-rocm-target=gfx942"),
         ("3.10.0", "--iree-rocm-target=gfx942", "--iree-hip-target=gfx942"),
+        ("20240410.859", "--iree-cuda-target=sm_80", "--iree-hal-cuda-llvm-target-arch=sm_80"),
+        ("20240828.999", "--iree-hal-cuda-llvm-target-arch=sm_80", "--iree-cuda-target=sm_80"),
+        ("20240129.785", "--iree-rocm-target=gfx90a", "--iree-rocm-target-chip=gfx90a"),
+        ("20230209.425", "--iree-llvmcpu-target-cpu=host", "--iree-llvm-target-cpu=host"),
+        ("20230815.614", "--iree-vulkan-target=ampere", "--iree-vulkan-target-triple=ampere-unknown-linux"),
         ("3.11.0", "--iree-opt-import-parameters=p.irpa", "--iree-parameter-import=p.irpa"),
     ],
 )
