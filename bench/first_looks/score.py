@@ -60,7 +60,13 @@ def grade_round(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, A
         )
         name = f"{entry['repository'].partition('/')[2]}#{entry['number']}"
         graded.setdefault(entry["repository"], []).append(
-            Graded(name=name, label=label, answer=answer, grade=grade_answer(label, answer))
+            Graded(
+                name=name,
+                label=label,
+                answer=answer,
+                # our own failure to answer is no answer, whatever a label accepts
+                grade="useless" if output.get("failed") else grade_answer(label, answer),
+            )
         )
     return graded
 

@@ -184,6 +184,13 @@ SAYS_IT_FAILS = re.compile(
 )
 """A sentence that says that the compiler does not compile something, or fails."""
 
+CALLS_IT_AN_ERROR = re.compile(
+    r"\b(?:gets?|got|getting|with|gives?|throws?|raises?|reports?|meets?|met|hits?|encounter(?:s|ed)?|following|below|this|the)\b"
+    r"[^.?!\n]{0,30}\b(?:erro(?:r|rs)?|exceptions?|crash(?:es)?)\b|\b(?:fails|failed|crashes|crashed)\b",
+    re.I,
+)
+"""A sentence of an author who met the printed error. A request names it as the limit of today."""
+
 SYSTEM_MARKS = (
     _mark(Intent.BUILD, 4, r"undefined reference to"),
     _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
@@ -224,6 +231,9 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
     yield from _match(OUTPUT_MARKS, _split_lines("\n".join(printed)))
     unexplained = [text for text in printed if not _is_raised_by_compiler(parsed, text)]
+    raised = any(_is_raised_by_compiler(parsed, text) for text in (*printed, parsed.prose))
+    if raised and any(map(CALLS_IT_AN_ERROR.search, _split_lines(parsed.prose))):
+        yield Intent.FAILURE, 3  # a title that asks for support, above what stops the author
     yield from _match(SYSTEM_MARKS, _split_lines("\n".join(unexplained)))
     if parsed.signature is not None:
         yield Intent.FAILURE, 2

@@ -58,7 +58,7 @@ def _find_calls(parsed: ParsedIssue, drivers: Sequence[tuple[str, str]]) -> Iter
     """Yield the calls of ``drivers`` (program and module) in sentences, then in blocks."""
     spellings = re.compile(
         rf"^[ \t]{{0,8}}(?:{PROMPT}|[-*] |\d{{1,2}}[.)] )?(?:python[23.]{{0,4}} +-m +)?"
-        rf"(?:{'|'.join(re.escape(name) for pair in drivers for name in pair)})(?= |$)"
+        rf"(?P<name>{'|'.join(re.escape(name) for pair in drivers for name in pair)})(?= |$)"
     )
     modules = {name: module for pair in drivers for name in pair for module in pair[1:]}
     told = (
@@ -68,11 +68,10 @@ def _find_calls(parsed: ParsedIssue, drivers: Sequence[tuple[str, str]]) -> Iter
     for row, piece in (*((row, None) for row in told), *shown):
         if (begin := spellings.match(row)) is None:
             continue
-        name = re.split(r"\s+", begin[0].strip())[-1]
         # The words behind the program are read as those of any command, without its pipes and redirections.
         calls, _ = parse_commands(f"python {row[begin.end() :]}")
         if calls:
-            yield (modules[name], *calls[0].argv[1:]), piece
+            yield (modules[begin["name"]], *calls[0].argv[1:]), piece
 
 
 _SHOWN = (Kind.SHELL, Kind.OUTPUT)

@@ -136,6 +136,27 @@ def test_a_request_that_shows_what_fails_is_a_failure_report(title: str, says: s
     assert _read(title, says, "enhancement") is Intent.FEATURE
 
 
+STOPPED = """```
+  File "/usr/lib/python3.8/site-packages/tvm/relay/build_module.py", line 12, in build
+tvm.TVMError: codegen_c.cc:10: unknown intrinsic gelu
+```"""
+
+
+@pytest.mark.parametrize(
+    ("says", "intent"),
+    [
+        ("I compile a network of mine, but get an error:", Intent.FAILURE),
+        ("Our model fails at this operator.", Intent.FAILURE),
+        ("It would be useful for networks of language. Today there is only a message.", Intent.FEATURE),
+        ("", Intent.FEATURE),
+    ],
+)
+def test_a_title_that_asks_for_support_stands_above_a_failure_that_the_author_met(says: str, intent: Intent) -> None:
+    """A request may show the error of what does not exist yet; a report says that the author met the error."""
+    for shown in (STOPPED, STOPPED.strip("`\n")):  # in a fence, and among the sentences
+        assert _read("Support gelu in the C backend", f"{says}\n\n{shown}") is intent
+
+
 def _read(title: str, body: str, *labels: str) -> Intent:
     issue = Issue(
         source="-", title=title, body=body, sha256="0" * 64, created=date(2025, 5, 1), labels=labels, author="ada",

@@ -30,7 +30,24 @@ LINES = st.sampled_from(
         *("<pre>", "</pre>", "`iree-opt a.mlir`", "Program arguments: iree-compile a.mlir"),
     ]
 )
-BODIES = st.lists(LINES | st.text(max_size=30), max_size=60).map("\n".join) | st.text(max_size=400)
+PROMPTS = (
+    *("", "$", "$ ", "> ", "# ", "% ", "❯ ", "➜  net ", "PS D:\\a b>", "C:\\Users\\ann>", "(env) C:\\Users\\ann> "),
+    *("ann@host:~/net$ ", "(base) ann@host:~$ ", "[ann@host net]# ", "- ", "1. ", "`", "time ", "sudo ", "A=b "),
+)
+PROGRAMS = (
+    *("tvmc", "python -m tvm.driver.tvmc", "python3 a.py", "python -c 'import tvm'", "pytest a.py"),
+    *(
+        "gdb --args python",
+        "iree-compile",
+        "../build/tools/iree-opt",
+        "iree-run-module.exe",
+        "iree-run-mlir",
+        "./x/y",
+    ),
+)
+ARGUMENTS = ("", "--help", "-", "--", "a.mlir", "a.mlir \\", "--x=", "a.onnx -o b.tar | tee log 2>&1", "'", "`")
+COMMANDS = st.builds(lambda *words: "{}{} {}".format(*words), *map(st.sampled_from, (PROMPTS, PROGRAMS, ARGUMENTS)))
+BODIES = st.lists(LINES | COMMANDS | st.text(max_size=30), max_size=60).map("\n".join) | st.text(max_size=400)
 TITLES = st.sampled_from(["tvm", "IREE crash", "", "[Bug] wrong result"]) | st.text(max_size=40)
 
 any_issue = given(body=BODIES, title=TITLES)
@@ -52,6 +69,16 @@ def test_any_text_gives_a_repro_or_a_reason(body: str, title: str) -> None:
                 assert "/" not in name
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_command_behind_any_prompt_gives_a_repro_or_a_reason(program: str) -> None:
+    """Alone, in a fence, and with any argument: the text of a prompt is no part of the program's name."""
+    for prompt in PROMPTS:
+        for argument in ARGUMENTS:
+            row = f"{prompt}{program} {argument}"
+            for body in (row, f"```\n{row}\n```"):
+                assert isinstance(extract(make_issue(body, "tvm")), Repro | NoRepro)
+
+
 @thorough
 @example(body="<pre>\nfunc.func @f() {\n&lt;", title="IREE crash")
 @any_issue
@@ -62,7 +89,7 @@ def test_spans_point_at_the_source(body: str, title: str) -> None:
     if not isinstance(found, Repro):
         return
     source = parse_markdown(subject.body).source
-    changed = {"straighten-quotes", "unescape", "expand-tabs", "call-main"}
+    changed = {"straighten-quotes", "unescape", "expand-tabs", "call-main", "run-module"}
     if changed & {repair.kind for repair in found.repairs}:
         return
     added = {repair.detail for repair in found.repairs if repair.kind == "add-import"}

@@ -17,6 +17,9 @@ TITLE = "[Bug] tvmc fails with an error"
         "Steps:\n\n$python3 -m tvm.driver.tvmc --help",
         "```sh\n$ tvmc --help\n```",
         "```\ntvmc --help > out.txt 2>&1\n```",
+        "```\nC:\\Users\\ann>tvmc --help\n```",
+        "(base) PS C:\\some where>python -m tvm.driver.tvmc --help",
+        "ann@host:~/net$ tvmc --help",
     ],
 )
 def test_a_command_of_the_driver_runs_its_module(told: str) -> None:
