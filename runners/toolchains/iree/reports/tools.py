@@ -83,23 +83,29 @@ _COMMON_FLAGS = {
     *("split-input-file", "verify-diagnostics", "verify-each", "allow-unregistered-dialect", "canonicalize", "cse"),
     *("inline", "symbol-dce", "debug", "verbose", "help", "show-dialects", "pass-pipeline", "debug-only"),
     *("compile-to", "compile-from", "compile-mode", "output-format", "print-ir-after-all", "device", "module"),
+    *("input", "output", "expected_output", "parameters", "device_allocator", "list_drivers", "list_devices"),
+    *("function_input", "entry_function", "module_file", "driver", "input_file", "inputs_file"),
 }
-"""Flags of LLVM's tools in reports. Passes of other projects are too many to list."""
+"""Flags of LLVM's tools in reports. The passes of other projects are too many to list: ``iree-opt`` may know any."""
 
 
 def _knows_flag(program: str, word: str) -> bool:
     name, assigned, value = word.lstrip("-").partition("=")
     if name in _TARGET_FLAGS and assigned:
         return all(re.sub(r"\[\d+\]$", "", one) in _TARGETS for one in value.split(","))
-    return name in _COMMON_FLAGS or name in _load_flags(program)
+    upstream = program == "iree-opt" and not name.startswith(("iree", "mlir")) and not name.endswith("-")
+    return upstream or name in _COMMON_FLAGS or name in _load_flags(program) or name.startswith("benchmark_")
 
 
 @cache
 def _load_flags(program: str) -> frozenset[str]:
     """Return the flags of IREE and of MLIR that some release of a program knows, by the releases' own help."""
     document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
-    same = {"iree-run-mlir": ("iree-compile", "iree-run-module"), "iree-translate": ("iree-compile",)}
-    tools = same.get(program, (program if program in document["others"] else "iree-compile",))
+    runs: tuple[str, ...] = (
+        ("iree-run-module",) if program in ("iree-benchmark-module", "iree-check-module") else ("iree-compile",)
+    )
+    runs = ("iree-compile", "iree-run-module") if program == "iree-run-mlir" else runs
+    tools = (program,) if program in document["others"] else runs
     lists = (names for tool in tools for names in (document["tools"][tool], document["others"][tool]))
     return frozenset(name.lstrip("-") for names in lists for name in names)
 

@@ -52,6 +52,25 @@ def test_a_last_flag_that_a_release_knows_ends_a_whole_command(word: str) -> Non
     assert word in found.testcase.steps[0]
 
 
+@pytest.mark.parametrize(
+    ("call", "whole"),
+    [
+        ("iree-opt halve.mlir --convert-vector-to-scf", True),
+        ("iree-opt halve.mlir --iree-flow-no-such", False),
+        ("iree-opt halve.mlir --convert-", False),
+        ("iree-run-module --module=halve.vmfb --function=halve --input=4x6xf32=1", True),
+        ("iree-run-module --module=halve.vmfb --function=halve --inp", False),
+        ("iree-benchmark-module --module=halve.vmfb --benchmark_repetitions=3", True),
+        ("iree-run-mlir halve.mlir --iree-opt-data-tiling", True),
+    ],
+)
+def test_each_program_has_flags_of_its_own(call: str, *, whole: bool) -> None:
+    """Passes of other projects are too many to list."""
+    found = _read(f"{_COMPILE} -o halve.vmfb\n{call}" if "-module" in call else call)
+    assert found.has_open_command is not whole
+    assert (call.split(" ")[-1] in found.testcase.steps[-1]) is whole or "iree-run-mlir" in call
+
+
 def test_a_flag_in_a_closed_fence_is_the_reporters_own() -> None:
     """Nothing says that the report breaks off: the unknown flag may be the failure."""
     found = _read(f"{_COMPILE} --iree-opt-data-ti\n```\n")
