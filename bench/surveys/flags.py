@@ -2,8 +2,9 @@
 
 Usage: python -m bench.surveys.flags [--check]
 
-Every release runs in the sandbox. A flag that all of them have is left out; of the compiler's thousands only IREE's
-own are kept. ``--check`` writes nothing and exits 1 when the committed table differs.
+Every release runs in the sandbox. Of the compiler's thousands of flags, IREE's own and those of MLIR are kept. The
+flags of IREE that all releases have, and those of MLIR, are a list of their own. ``--check`` writes nothing and exits
+1 when the committed table differs.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ site = next(path for path in sys.path if path.endswith("site-packages"))
 program, option, prefix = sys.argv[1:]
 said = subprocess.run([f"{site}/{program}", option], capture_output=True, text=True).stdout
 names = re.findall(r"^ *--?([A-Za-z][A-Za-z0-9_.-]*)", said, re.MULTILINE)
-print(*sorted({name for name in names if name.startswith(prefix)}))
+print(*sorted({name for name in names if name.startswith(tuple(prefix.split(",")))}))
 """
 
 TOOLS = {
-    "iree-compile": ("iree/compiler/_mlir_libs/iree-compile", "--help-list-hidden", "iree"),
-    "iree-opt": ("iree/compiler/_mlir_libs/iree-opt", "--help-list-hidden", "iree"),
+    "iree-compile": ("iree/compiler/_mlir_libs/iree-compile", "--help-list-hidden", "iree,mlir"),
+    "iree-opt": ("iree/compiler/_mlir_libs/iree-opt", "--help-list-hidden", "iree,mlir"),
     "iree-run-module": ("iree/_runtime_libs/iree-run-module", "--help", ""),
 }
 
@@ -73,15 +74,17 @@ def survey() -> str:
     releases = load_catalogue().list_releases("iree")
     versions = [release.version for release in releases]
     store, engine = open_store(), select_engine("auto")
-    tools = {}
+    tools, others = {}, {}
     for tool in TOOLS:
         lists = [flags(release, tool, store, engine) for release in releases]
         every = {flag: [flag in known for known in lists] for flag in sorted(frozenset().union(*lists))}
-        tools[tool] = {flag: span(present, versions) for flag, present in every.items() if not all(present)}
-    return render(versions, tools)
+        own = {flag: present for flag, present in every.items() if not flag.startswith("--mlir")}
+        tools[tool] = {flag: span(present, versions) for flag, present in own.items() if not all(present)}
+        others[tool] = [flag for flag, present in every.items() if flag not in tools[tool]]
+    return render(versions, tools, others)
 
 
-def render(versions: list[str], tools: dict[str, dict[str, Span]]) -> str:
+def render(versions: list[str], tools: dict[str, dict[str, Span]], others: dict[str, list[str]]) -> str:
     """One flag a line, so that a new release makes a small difference."""
     blocks = (
         f"  {json.dumps(tool)}: {{\n"
@@ -89,8 +92,13 @@ def render(versions: list[str], tools: dict[str, dict[str, Span]]) -> str:
         + "\n  }"
         for tool, known in tools.items()
     )
+    lists = (
+        f"  {json.dumps(tool)}: [\n" + ",\n".join(f"   {json.dumps(flag)}" for flag in known) + "\n  ]"
+        for tool, known in others.items()
+    )
     ends = f' "first": "{versions[0]}",\n "last": "{versions[-1]}",\n'
-    return "{\n" + ends + ' "tools": {\n' + ",\n".join(blocks) + "\n }\n}\n"
+    spans = ' "tools": {\n' + ",\n".join(blocks) + "\n },\n"
+    return "{\n" + ends + spans + ' "others": {\n' + ",\n".join(lists) + "\n }\n}\n"
 
 
 def main() -> int:

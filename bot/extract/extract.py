@@ -14,6 +14,7 @@ from bot.extract.claim.defences import list_defences
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
+from bot.extract.command_line.wrap import wrap_only_fragment
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_stored_files, shows_output_elsewhere
@@ -22,7 +23,7 @@ from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
-from bot.extract.types import CALL, OPEN_COMMAND, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.types import CALL, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -86,8 +87,7 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
     if cut is None or not _needs_rest(found, cut):
         return _note_open_end(parsed, found)
     if isinstance(found, Repro) and _lacks_only_flags(found, cut):
-        note = Repair(kind=OPEN_COMMAND, detail=f"the command breaks off in line {cut.line}: {cut.why}")
-        return replace(found, repairs=(*found.repairs, note))
+        return found
     if cut.inside in ("output", "sentence"):
         rest = Missing(kind=REST, name=f"the report, with its testcase: line {cut.line} breaks off, {cut.why}")
     else:
@@ -100,13 +100,12 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
 
 
 def _lacks_only_flags(found: Repro, cut: Cut) -> bool:
-    """True if the command names its input before it breaks off, and the report quotes the failure.
+    """True if the command runs without the part that breaks off, and the report is about a crash or an error.
 
-    The quoted failure then decides: a run that shows it needs no further flag. Any other end decides nothing.
+    The failure then decides: a run that shows it needs no further flag. Any other end decides nothing.
     """
-    signature = found.claim.signature
-    quoted = signature is not None and bool(signature.message)
-    return cut.inside == "command" and cut.lacks_flags and quoted and not found.missing
+    fails = found.claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
+    return cut.inside == "command" and found.has_open_command and fails and not found.missing
 
 
 def _note_open_end(parsed: ParsedIssue, found: Extraction) -> Extraction:
@@ -145,7 +144,22 @@ def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Ext
 def _choose_testcase(
     parsed: ParsedIssue, toolchain: str, tools: CommandLineTools, allowed: Mapping[str, str] | None
 ) -> Extraction:
-    """Return the testcase of an issue about a compiler with command-line programs: commands, Python, or both."""
+    """Return the testcase of an issue about a compiler with command-line programs.
+
+    Operations that the report gives alone are run in a function of our own if it is about a crash or an error.
+    """
+    pieces = wrap_only_fragment(parsed.pieces)
+    if pieces != parsed.pieces:
+        found = _choose_among(replace(parsed, pieces=pieces), toolchain, tools, allowed)
+        if isinstance(found, Repro) and found.is_wrapped and found.claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR):
+            return found
+    return _choose_among(parsed, toolchain, tools, allowed)
+
+
+def _choose_among(
+    parsed: ParsedIssue, toolchain: str, tools: CommandLineTools, allowed: Mapping[str, str] | None
+) -> Extraction:
+    """Return the testcase of the commands, of the Python, or of both."""
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None

@@ -71,9 +71,17 @@ DEFINITIONS_ONLY = "definitions-only"
 
 
 OPEN_END = "open-end"
-OPEN_COMMAND = "open-command"
 """The kind of the note that the description ends inside the code block of the program. The rest of the program may be
 missing: a clean run then is no evidence."""
+
+
+OPEN_COMMAND = "open-command"
+"""The kind of the note that the description ends inside the command. Flags may be missing: only the reported failure
+is evidence then."""
+
+
+WRAP = "wrap-operations"
+"""The kind of the repair that puts a function or a module around operations which the report gives alone."""
 
 
 GENERATE_INPUT = "generate-input"
@@ -157,8 +165,8 @@ class Repro:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """The commands and assignments that the report does not give."""
-        kinds = (ADD_COMPILE, ADD_RUN, ASSUME_VALUE)
+        """The commands, assignments and functions that the report does not give."""
+        kinds = (ADD_COMPILE, ADD_RUN, ASSUME_VALUE, WRAP)
         return tuple(repair.detail for repair in self.repairs if repair.kind in kinds)
 
     @property
@@ -181,6 +189,11 @@ class Repro:
     def has_open_command(self) -> bool:
         """True if the command of the testcase breaks off behind a flag, so that flags may be missing."""
         return any(repair.kind == OPEN_COMMAND for repair in self.repairs)
+
+    @property
+    def is_wrapped(self) -> bool:
+        """True if the function or the module around the operations is not the reporter's."""
+        return any(repair.kind == WRAP for repair in self.repairs)
 
     @property
     def only_defines(self) -> bool:

@@ -130,6 +130,7 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
         assumed_device=asked.extraction.assumed_device if isinstance(asked.extraction, Repro) else "",
         has_open_command=isinstance(asked.extraction, Repro) and asked.extraction.has_open_command,
+        is_wrapped=isinstance(asked.extraction, Repro) and asked.extraction.is_wrapped,
         has_open_end=isinstance(asked.extraction, Repro) and asked.extraction.has_open_end,
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
         defences=asked.extraction.defences if isinstance(asked.extraction, Repro) else (),

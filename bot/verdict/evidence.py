@@ -52,6 +52,8 @@ class Evidence:
     """The device of the command, or the assignment of one, that the report leaves out; else empty."""
     has_open_command: bool = False
     """True if the command breaks off, so that flags may be missing."""
+    is_wrapped: bool = False
+    """True if the function or the module around the operations is not the reporter's."""
     has_open_end: bool = False
     """True if the description ends inside the code block of the program, whose rest may be missing."""
     followed: str = ""

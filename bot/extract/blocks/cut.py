@@ -32,8 +32,6 @@ class Cut:
     """The open end in words: ``2 brackets are open``."""
     piece: Piece | None = None
     """The piece that breaks off; None for a command or a name in a sentence, and for output."""
-    lacks_flags: bool = False
-    """True for a command that names its input, and whose last line announces a further one."""
     word: str = ""
     """The part of a word that is the last line. It is no name of the program's."""
 
@@ -161,7 +159,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
         case kind if kind in _PYTHON:
             opened = _count_open(PYTHON_TOKEN, piece.text)
         case Kind.SHELL if why := _describe_open_command(piece.text):
-            return Cut(line=last, inside="command", why=why, piece=piece, lacks_flags=_lacks_flags(piece.text))
+            return Cut(line=last, inside="command", why=why, piece=piece)
         case _:
             return None
     if opened == 0:
@@ -207,12 +205,6 @@ def _describe_open_command(text: str) -> str:
     if not calls or calls[-1].stdin or calls[-1].argv[0] not in compilers:
         return ""
     return "" if _names_input(calls[-1]) else "it names no input"
-
-
-def _lacks_flags(text: str) -> bool:
-    """True if the last command of ``text`` names its input, and its last line has a continuation."""
-    calls, _ = parse_commands(text)
-    return bool(calls) and text.rstrip().endswith("\\") and _names_input(calls[-1])
 
 
 def _names_input(call: ToolCall) -> bool:

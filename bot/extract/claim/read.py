@@ -233,6 +233,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.CRASH
     if _CUT_SHORT.search(quoted) and not _has_result_check(source.code):
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
+    if _ERROR.search(title) and _REFUSED.search(_join_prose(source)):
+        return ClaimKind.ERROR  # the compiler itself calls its program wrong, before any value is computed
     for text, kinds in ((title, _TITLE_KINDS), (_join_prose(source), _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):
@@ -240,6 +242,10 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
     return ClaimKind.UNKNOWN
 
 
+_REFUSED = _any_of(
+    r"verif(?:ier|ication)s?\b(?: then)? (?:rejects?|refuses?|fails?|complains?|errors?)\b",
+    r"(?:rejected|refused) by the (?:\S+ )?(?:verifier|parser)\b",
+)
 _CUT_SHORT = re.compile(
     rf"^Traceback \(most recent call last\)|{any_word(lambda words: words.failures.unnamed_patterns)}", re.M
 )

@@ -127,11 +127,16 @@ def _read_sentence(sentence: str) -> ValuePair | None:
     if not 2 <= len(values) <= 4:
         return None
     roles = [_find_role(sentence, values, at) for at in range(len(values))]
-    if len(values) == 2 and roles.count(None) == 1:
+    joined = len(values) == 2 and _JOINED.fullmatch(sentence[values[0].end() : values[1].start()])
+    if len(values) == 2 and roles.count(None) == 1 and not joined:
         known = next(role for role in roles if role is not None)
         roles = [role or known.opposite for role in roles]
     by_role = {role: _get_text(value) for role, value in reversed(list(zip(roles, values, strict=True)))}
     return _make_pair(by_role.get(Role.PRINTED, ""), by_role.get(Role.EXPECTED, ""))
+
+
+_JOINED = re.compile(r"\s*(?:and|or|and also|as well as|&|,|, and)\s*", re.I)
+"""The words between two values of the same role: it produces ``rows = 1`` and ``columns = 1``."""
 
 
 def _may_be_result(sentence: str, value: re.Match[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.extract.blocks.kinds import is_dump
-from bot.extract.blocks.pieces import Piece
+from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.reproducers import is_reproducer, runs_reproducer
@@ -32,6 +32,7 @@ def assemble_commands(
     first = bool(calls) and all(runs_reproducer(call.argv, tools) for call, _ in calls)
     inputs.sort(key=lambda piece: is_reproducer(piece, tools) is not first)
     work = Workspace(tools=tools, device=device, inputs=inputs, output=output, linked=linked, told=chip)
+    work.has_operations = any(piece.kind is Kind.FRAGMENT for piece in pieces)
     if tools.check is not None and any(call.argv[0] == tools.check.name for call, _ in calls):
         rewrite_check_tests(work, tools.check)
     for word in ignored:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from bot.extract.blocks.cut import is_open_at_end
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.command_line.open_end import finish_call
 from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, is_stand_in, parse_commands
 from runners.core.toolchain.reports import CommandLineTools
 
@@ -27,6 +29,8 @@ def find_commands(
     for piece in pieces:
         if piece.kind is Kind.SHELL:
             commands, left_out = parse_commands(piece.text)
+            if commands and is_open_at_end(document, piece):
+                commands[-1] = finish_call(commands[-1], piece.text, tools)
             calls += [(call, piece) for call in commands]
             ignored += left_out
     calls, others = _split_stand_ins(_keep_useful(calls))
@@ -36,11 +40,18 @@ def find_commands(
     calls += [located for located in in_prose if located[0].argv[0] not in shown]
     if not any(call.argv[0] in tools.compilers for call, _ in calls):
         texts = [(text, piece) for piece in pieces for text in _find_hidden(piece, tools)]
-        hidden = _keep_useful([(call, piece) for text, piece in texts for call in parse_commands(text)[0]])
+        found = [(call, piece, text) for text, piece in texts for call in parse_commands(text)[0]]
+        hidden = _keep_useful([(_finish_hidden(document, *one, tools), one[1]) for one in found])
         calls = [*hidden, *calls]
     if all(call.argv[0] == "python" for call, _ in calls):
         calls += others or others_told
     return calls, [word for word in dict.fromkeys(ignored) if word]
+
+
+def _finish_hidden(document: Document, call: ToolCall, piece: Piece, text: str, tools: CommandLineTools) -> ToolCall:
+    """Return a call of a stack dump or a log, without its last word if the description breaks off in that word."""
+    ends = piece.text.rstrip().endswith(text.rstrip()) and is_open_at_end(document, piece)
+    return finish_call(call, text, tools) if ends else call
 
 
 def _split_stand_ins(calls: Iterable[LocatedCall]) -> tuple[list[LocatedCall], list[LocatedCall]]:
@@ -55,6 +66,9 @@ def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:
     kept: dict[tuple[str, ...], LocatedCall] = {}
     for call, piece in calls:
         tool, *words = call.argv
+        if call.cut:
+            kept.setdefault(call.argv, (call, piece))
+            continue
         if not words or words[0] in ("-h", "-V", "-c") or "--version" in words or "--help" in words:
             continue
         if tool == "python" and (words[0] == "-m" or not words[0].endswith(".py")):

@@ -31,7 +31,8 @@ def implies_run(document: Document, title: str, claim: Claim, tools: CommandLine
     if signature is not None and signature.type.startswith("status:"):
         return True
     text = "\n".join((title, *(prose.text for prose in document.prose)))
-    program = re.search("|".join(map(re.escape, sorted(tools.runners))), text) if tools.runners else None
+    runners = {*tools.runners, *((tools.combined.name,) if tools.combined is not None else ())}
+    program = re.search("|".join(map(re.escape, sorted(runners))), text) if runners else None
     compiler = re.search(
         rf"\b(?:run|running|executing) `?(?:{'|'.join(map(re.escape, sorted(tools.compilers)))})\b", text
     )

@@ -54,6 +54,8 @@ class ToolCall:
     """The file redirected to; ``|`` for the next program in a pipe."""
     ignored: tuple[str, ...] = ()
     """Words before the program that are left out: environment variables, wrappers."""
+    cut: str = ""
+    """How the call breaks off at the end of the description: a clause about "it". Empty for a whole call."""
 
 
 def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
@@ -88,6 +90,9 @@ def _join_lines(text: str) -> Iterator[str]:
     held = ""
     for row in text.split("\n"):
         bare = row.strip() if held else row
+        if held and breaks_in_path(held, bare):
+            held = f"{held}{bare}".rstrip()[:MAX_COMMAND_CHARS]
+            continue
         if held and bare.startswith("//"):
             bare = bare[2:].strip()
         if held and not held.endswith("\\") and not _FLAG_ROW.match(bare):
@@ -100,6 +105,16 @@ def _join_lines(text: str) -> Iterator[str]:
             held = ""
     if held:
         yield held.removesuffix("\\")
+
+
+def breaks_in_path(row: str, below: str) -> bool:
+    """True if a terminal broke a long row inside a path: its end is a slash, and a name begins the row below."""
+    return len(row) >= TERMINAL_COLUMNS and bool(_OPEN_PATH.search(row[-200:])) and bool(_REST_OF_PATH.match(below))
+
+
+TERMINAL_COLUMNS = 79
+_OPEN_PATH = re.compile(r"[\w.-]/$")
+_REST_OF_PATH = re.compile(r"[\w+-][\w.+-]{0,100}(?:/|\.\w{1,8}(?:\s|$))")
 
 
 _LOOP = re.compile(

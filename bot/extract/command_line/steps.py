@@ -18,7 +18,7 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
-from bot.extract.types import ADD_COMPILE, PRINT_PRODUCTS
+from bot.extract.types import ADD_COMPILE, OPEN_COMMAND, PRINT_PRODUCTS
 from runners.core.toolchain.reports import CombinedProgram
 
 
@@ -30,6 +30,8 @@ def add_step(work: Workspace, call: ToolCall) -> None:
     for word in call.ignored:
         if not _UNRELATED.match(word):
             work.add_repair("drop-word", f"left out {word}")
+    if call.cut:
+        work.add_repair(OPEN_COMMAND, f"the command breaks off: {call.cut}")
     argv = [tool, *(make_local(work, _straighten_word(work, word)) for word in call.argv[1:])]
     combined = work.tools.combined
     if combined is not None and tool == combined.name:
@@ -122,7 +124,9 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
         _set_input(argv, places, _find_output(work.steps[-1]) or "")
     elif not places or argv[places[0]] == "-":
         why = "the standard input" if places or call.stdin else ""
-        if name := place_input(work, take_last_name(call.stdin), why):
+        if call.cut and len(work.list_programs()) > 1:
+            work.add_missing_code("the input of the command, which breaks off")
+        elif name := place_input(work, take_last_name(call.stdin), why):
             _set_input(argv, places, name)
     else:
         for i in places:
@@ -130,6 +134,8 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
     if (instead := _run_reproducer(work, argv)) is not None:
         return instead
     add_flag_files(work, argv)
+    if call.cut:
+        argv = _complete_target(work, argv)
     return _name_output(work, _add_target(work, argv), call)
 
 
@@ -157,6 +163,14 @@ def _add_target(work: Workspace, argv: list[str]) -> list[str]:
     added = [flag, *(one for one in work.told if one.partition("=")[0] not in given)]
     work.add_repair("add-target", f"{' '.join(added)}, because the command names no target")
     return [argv[0], *added, *argv[1:]]
+
+
+def _complete_target(work: Workspace, argv: list[str]) -> list[str]:
+    """Add the flags that the target of a call needs, and that may have stood where the call breaks off."""
+    added = work.tools.complete_target(argv)
+    if added:
+        work.add_repair("complete-target", f"{' '.join(added)}, because the command breaks off")
+    return [*argv, *added]
 
 
 def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:
@@ -233,7 +247,11 @@ def _add_run_step(work: Workspace, argv: list[str], call: ToolCall) -> None:
 def _find_last_module(work: Workspace) -> str:
     """Return the module compiled last; if there is none, a name for the module still to be compiled."""
     modules = (_find_output(step) for step in reversed(work.steps) if step[0] == work.tools.compiler)
-    return next(modules, None) or f"input.{work.tools.module_suffix}"
+    return next(modules, None) or f"{_ANONYMOUS}.{work.tools.module_suffix}"
+
+
+_ANONYMOUS = "input"
+"""The stem of a file that no command names."""
 
 
 def _add_implied_compile(work: Workspace, module: str) -> None:
@@ -246,7 +264,10 @@ def _add_implied_compile(work: Workspace, module: str) -> None:
         return
     piece = pick_input(work, f"{strip_suffixes(module)}.mlir")
     if piece is None:
-        work.add_missing(module)
+        if module == f"{_ANONYMOUS}.{work.tools.module_suffix}":
+            work.add_missing_code(work.name_gap())
+        else:
+            work.add_missing(module)
         return
     name = piece.name if piece.name.endswith(".mlir") else f"{strip_suffixes(module)}.mlir"
     work.add_file(name, piece)

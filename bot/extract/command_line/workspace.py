@@ -12,7 +12,7 @@ from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.command_line.brackets import balance_braces
-from bot.extract.types import Missing, Repair
+from bot.extract.types import WRAP, Missing, Repair
 from runners.core.toolchain.reports import CheckProgram, CommandLineTools
 
 _DOUBLED_ARROW = re.compile(r"->(?:[ \t]*->)+")
@@ -29,6 +29,8 @@ class Workspace:
     inputs: list[Piece]
     output: str
     """Output and tracebacks that the issue quotes."""
+    has_operations: bool = False
+    """True if the issue shows operations without the function around them."""
     told: tuple[str, ...] = ()
     """Flags of an added compile step or target, from the report's sentences."""
     linked: frozenset[str] = frozenset()
@@ -55,6 +57,8 @@ class Workspace:
         text, balanced = balance_braces(text)
         if balanced:
             self.add_repair("balance-braces", f"{name}: {balanced}")
+        for wrapped in (one for one in piece.repairs if one.kind == WRAP):
+            self.add_repair(wrapped.kind, wrapped.detail)
         self.files[name], self.sources[name] = text, piece
 
     def add_repair(self, kind: str, detail: str) -> None:
@@ -66,6 +70,15 @@ class Workspace:
         entry = Missing(kind="file", name=name[:200])
         if entry not in self.missing:
             self.missing.append(entry)
+
+    def list_programs(self) -> list[Piece]:
+        """Return the MLIR that the reporter gives, without dumps and other output."""
+        return [p for p in self.inputs if not is_dump(p) and p.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED)]
+
+    def name_gap(self) -> str:
+        """Name the input of a command that names no file."""
+        shown = "the function around the MLIR operations shown"
+        return shown if self.has_operations else "the MLIR that the command reads"
 
     def add_missing_code(self, name: str) -> None:
         self.missing.append(Missing(kind="code", name=name[:200]))
@@ -156,10 +169,12 @@ def place_input(work: Workspace, name: str, why: str) -> str:
         name = given
         if name in work.files:
             return name
-    if piece is None:
-        work.add_missing(name)
-    else:
+    if piece is not None:
         work.add_file(name, piece)
+    elif anonymous:
+        work.add_missing_code(work.name_gap())
+    else:
+        work.add_missing(name)
     return name
 
 

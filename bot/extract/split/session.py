@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece, cut_rows
 from bot.extract.blocks.sections import Cue
-from bot.extract.command_line.shell import PROMPT, PROMPTED_LINE, TOOL_PREFIX, is_command
+from bot.extract.command_line.shell import PROMPT, PROMPTED_LINE, TOOL_PREFIX, breaks_in_path, is_command
 from bot.extract.types import Repair
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
@@ -87,13 +87,14 @@ def _find_command_end(rows: Sequence[str], row: int) -> int:
         return next((end + 1 for end in range(row + 1, len(rows)) if rows[end].strip() == found[2]), len(rows))
     end = row + 1
     comment = rows[row].lstrip().startswith("//")
-    while end < len(rows) and (_is_continued(rows[end - 1]) or (not comment and _is_flag_row(rows[end]))):
+    while end < len(rows) and (_continues(rows, end) or (not comment and _is_flag_row(rows[end]))):
         end += 1
     return end
 
 
-def _is_continued(line: str) -> bool:
-    return line.rstrip().endswith("\\")
+def _continues(rows: Sequence[str], row: int) -> bool:
+    above = rows[row - 1].rstrip()
+    return above.endswith("\\") or breaks_in_path(above, rows[row])
 
 
 def _is_flag_row(line: str) -> bool:

@@ -10,6 +10,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
 from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_failure, quote_span
+from bot.verdict.rules.unquoted import list_failing, names_part
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
 from runners.core.protocol import Answer, FindingKind, Observation, Outcome
@@ -22,6 +23,10 @@ _DECIDED_BY_FLAGS = {
     *(VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE),
 }
 """Verdicts that another flag may change. The reported failure needs no further flag."""
+_DECIDED_BY_SURROUNDINGS = {
+    *(VerdictKind.NOT_REPRODUCED, VerdictKind.DIFFERENT_FAILURE, VerdictKind.INVALID_REPRO),
+}
+"""Verdicts that the reporter's own function around the operations may change."""
 _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
@@ -33,7 +38,8 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
         return withhold(verdict, why, "to decide: the whole program in one code block")
-    if evidence.has_open_command and verdict.kind in _DECIDED_BY_FLAGS:
+    unnamed = _rests_on_an_unnamed_error(verdict, evidence)
+    if evidence.has_open_command and (verdict.kind in _DECIDED_BY_FLAGS or unnamed):
         return make_verdict(
             VerdictKind.INCOMPLETE,
             (Ground.NOTHING_TO_RUN,),
@@ -41,6 +47,9 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
             ("to decide: the rest of the command",),
             verdict.evidence,
         )
+    if evidence.is_wrapped and (verdict.kind in _DECIDED_BY_SURROUNDINGS or unnamed):
+        why = "the report gives the operations alone, and the part around them was added"
+        return withhold(verdict, why, "to decide: the whole function, and the command that compiles it")
     if evidence.has_open_end and _rests_on_a_clean_end(verdict, evidence):
         return make_verdict(
             VerdictKind.INCOMPLETE,
@@ -63,6 +72,19 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
     return verdict
+
+
+def _rests_on_an_unnamed_error(verdict: Verdict, evidence: Evidence) -> bool:
+    """True for a verdict on a failure that the report does not quote, and whose message names nothing of the report.
+
+    With the flags or the function that are missing, another failure may be the reported one.
+    """
+    if Ground.UNQUOTED not in verdict.grounds:
+        return False
+    deciding = [evidence.observations[at] for at in verdict.evidence]
+    failing = [seen for seen in list_failing(evidence) if seen in deciding]
+    messages = [seen.signature.message if seen.signature is not None else "" for seen in failing]
+    return not all(names_part(evidence.plan.claim.told, message) for message in messages)
 
 
 def _find_unreached(evidence: Evidence) -> list[str]:

@@ -70,7 +70,21 @@ def list_failing(evidence: Evidence) -> list[Observation]:
         *(one for one in evidence.observations if one.variant is Variant.PORTED and one.notation_only),
     ]
     others = [seen for seen in same if seen.outcome is Outcome.OTHER_FAILURE]
-    return [seen for seen in others if not is_rejected(seen, vocabulary)]
+    return [
+        seen for seen in others if not is_rejected(seen, vocabulary) or _is_about_a_made_operation(evidence, seen)
+    ]
+
+
+def _is_about_a_made_operation(evidence: Evidence, seen: Observation) -> bool:
+    """True if a verifier refuses an operation that the text does not have: the compiler itself made it."""
+    found = _ABOUT_OPERATION.match(seen.signature.message) if seen.signature is not None else None
+    if found is None:
+        return False
+    text = "\n".join(evidence.plan.testcase.files.values())
+    return re.search(rf"(?<!\w){re.escape(found['name'])}(?!\w)", text) is None
+
+
+_ABOUT_OPERATION = re.compile(r"'\w{1,60}\.(?:\w{1,60}\.){0,3}(?P<name>\w{1,60})' op ")
 
 
 def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None:
@@ -87,7 +101,7 @@ def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None
         seen.signature.message if seen.signature is not None else "" for seen in failing if seen.version == after
     ]
     told = plan.claim.told
-    return after if messages and all(_names_part(told, message) for message in messages) else None
+    return after if messages and all(names_part(told, message) for message in messages) else None
 
 
 def find_build_after(evidence: Evidence) -> str | None:
@@ -130,7 +144,7 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
     signature = _find_common_error(evidence, deciding)
     if signature is None or HOW_TO_CALL.search(signature.message):
         return None
-    if evidence.shows_elsewhere and not good and not _names_part(plan.claim.told, signature.message):
+    if evidence.shows_elsewhere and not good and not names_part(plan.claim.told, signature.message):
         return None
     last = f"{newest}, {name_newest(evidence)},"
     here = last if reported == newest else f"{reported} and {last}"
@@ -146,7 +160,7 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
     )
 
 
-def _names_part(told: str, message: str) -> bool:
+def names_part(told: str, message: str) -> bool:
     """True if a report has a name that the message has: an operation, a type, a pass, a function."""
     words = set(_NAME.findall(told.lower()))
     return any(name.lower() in words for name in _NAME.findall(message) if _IS_NAME.search(name))
@@ -164,7 +178,9 @@ def _find_common_error(evidence: Evidence, deciding: Sequence[Observation]) -> S
     if any(re.search(one, evidence.plan.claim.told) for one in toolchain.REPORTS.failures.unnamed_patterns):
         return None  # a message without its exception: the runs were compared with it, and differ
     signatures = [seen.signature for seen in deciding if seen.signature is not None and seen.signature.message]
-    if len(signatures) < len(deciding) or any(is_rejected(seen, vocabulary) for seen in deciding):
+    if len(signatures) < len(deciding) or any(
+        is_rejected(seen, vocabulary) and not _is_about_a_made_operation(evidence, seen) for seen in deciding
+    ):
         return None
     first = signatures[0]
     if first.type == OUTPUT or first.type in _PYTHON_ERRORS:

@@ -226,6 +226,10 @@ class CommandLineTools:
     """A call of the compiler → the suffix of its output file."""
     choose_target: Callable[[Sequence[str], str, str], str | None] = lambda _argv, _text, _device: None
     """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
+    complete_target: Callable[[Sequence[str]], tuple[str, ...]] = lambda _argv: ()
+    """A call of the compiler that breaks off → the flags that its target needs and that it does not give."""
+    knows_flag: Callable[[str, str], bool] = lambda _program, _word: True
+    """A program and a flag, maybe with a value → whether some release of the program knows both."""
     list_told_flags: Callable[[DeviceText], tuple[str, ...]] = lambda _text: ()
     """The text of a report without a command → flags of the compiler in its sentences about the failure."""
     choose_chip: Callable[[DeviceText, str], tuple[str, ...]] = lambda _text, _device: ()

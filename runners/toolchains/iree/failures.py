@@ -13,6 +13,12 @@ _STATUS = re.compile(
     r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
 )
 
+_STATUS_OF_2020 = re.compile(
+    r"(?<![\w.])(?P<code>INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
+    r"|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|OUT_OF_RANGE|DATA_LOSS): (?P<m>[^\n`]{1,600})"
+)
+"""Builds before the summer of 2020 print a colon behind the code."""
+
 DISPATCHES = Product(
     noun="dispatch",
     plural="dispatches",
@@ -29,7 +35,7 @@ FAILURES = FailureVocabulary(
     relays=(
         Relay(exception="CompilerToolError", died=re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.MULTILINE)),
     ),
-    statuses=(_STATUS,),
+    statuses=(_STATUS, _STATUS_OF_2020),
     status_packages=("iree.runtime",),
     flag_errors=(
         re.compile(

@@ -684,6 +684,22 @@ def test_a_command_that_breaks_off_is_decided_by_the_quoted_failure_alone(
     assert judge(replace(evidence(outcomes), has_open_command=True)).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCONCLUSIVE),
+        ((S, S, S, S), VerdictKind.INCONCLUSIVE),
+        ((M, M, P, P), VerdictKind.FIXED),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+    ],
+)
+def test_operations_in_a_function_of_our_own_are_decided_by_the_quoted_failure_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """A clean run and another failure may come from the function that was added."""
+    assert judge(replace(evidence(outcomes), is_wrapped=True)).kind is kind
+
+
 def test_an_older_crash_is_not_the_crash_of_a_report_without_a_message() -> None:
     """The build closest to the report is clean, and one before it. A message would tell the two crashes apart."""
     vague = msgspec.structs.replace(CLAIM, signature=None, kind=ClaimKind.CRASH, versions=())

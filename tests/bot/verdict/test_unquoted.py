@@ -309,3 +309,43 @@ def test_clean_releases_without_assertions_say_less_of_an_assertion(
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert any("without assertions" in reason for reason in verdict.reasons) is weakened
     assert (Ground.KIND_ONLY in verdict.grounds) is weakened
+
+
+@pytest.mark.parametrize(
+    ("signatures", "kind"),
+    [
+        ((CLEAN, NAMED, NAMED, CLEAN), VerdictKind.FIXED),
+        ((NAMED, NAMED, NAMED, NAMED), VerdictKind.CONFIRMED),
+        ((CLEAN, UNNAMED, UNNAMED, CLEAN), VerdictKind.INCOMPLETE),
+        ((UNNAMED, UNNAMED, UNNAMED, UNNAMED), VerdictKind.INCOMPLETE),
+        ((CLEAN, CLEAN, CLEAN, CLEAN), VerdictKind.INCOMPLETE),
+    ],
+)
+def test_a_command_that_breaks_off_is_decided_by_an_error_that_names_what_the_report_names(
+    signatures: Seen, kind: VerdictKind
+) -> None:
+    """The report quotes no failure. An error about something else may come from the flags that are missing."""
+    plan = msgspec.structs.replace(BETWEEN, reported="1.2")
+    seen = Evidence(plan=plan, observations=tuple(_observe(signatures, 1)), findings=(), has_open_command=True)
+    verdict = judge(seen)
+    assert verdict.kind is kind
+    assert (Ground.UNQUOTED in verdict.grounds) is (kind is not VerdictKind.INCOMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("%0 = stablehlo.convolution(%a, %b)", VerdictKind.FIXED),
+        ("%0 = linalg.conv_2d_nhwc_hwcf ins(%a, %b)", VerdictKind.NOT_REPRODUCED),
+        ("%0 = conv_2d_nhwc_hwcf %a, %b", VerdictKind.NOT_REPRODUCED),
+    ],
+    ids=["made-by-the-compiler", "in-the-text", "in-the-text-without-its-dialect"],
+)
+def test_a_verifier_that_refuses_what_the_compiler_made_is_a_failure(text: str, kind: VerdictKind) -> None:
+    """A refused operation of the text itself may be one that this build writes in another way."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree", files={"a.mlir": text})
+    plan = msgspec.structs.replace(REPORTED, testcase=testcase)
+    refused = Signature(
+        type="mlir-error", message="'linalg.conv_2d_nhwc_hwcf' op attribute 'strides' failed to satisfy"
+    )
+    assert (_judge(plan, (CLEAN, CLEAN, refused, CLEAN)) is VerdictKind.FIXED) is (kind is VerdictKind.FIXED)

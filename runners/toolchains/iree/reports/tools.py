@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, DeviceText
@@ -47,6 +50,64 @@ def _choose_target(argv: Sequence[str], text: str, device: str) -> str | None:
     if argv[0] != "iree-compile" or any(_NAMES_TARGET.match(word) or _EARLY_PHASE.match(word) for word in argv):
         return None
     return None if _TARGET_IN_TEXT.search(text) else _make_backend_flag(device)
+
+
+_LOCAL_BACKENDS = "--iree-hal-local-target-device-backends"
+
+
+def _complete_target(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the flag of the code generator that the device ``local`` needs, if a call does not give the flag.
+
+    All releases refuse the device without it: "does not provide any executable targets".
+    """
+    local = any(re.match(r"--?iree-hal-target-device=local\b", word) for word in argv)
+    given = any(word.lstrip("-").startswith(_LOCAL_BACKENDS[2:]) for word in argv)
+    return (f"{_LOCAL_BACKENDS}=llvm-cpu",) if local and not given else ()
+
+
+_TARGET_FLAGS = {"iree-hal-target-backends", "iree-hal-target-device", _LOCAL_BACKENDS[2:]}
+_TARGETS = {
+    *(
+        *_BACKENDS,
+        *_BACKENDS.values(),
+        "vmvx-inline",
+        "webgpu-spirv",
+        "webgpu",
+        "dylib-llvm-aot",
+        "dylib",
+        "llvm-aot",
+    ),
+    *("local", "amdgpu", "amd-aie", "xrt", "xrt-lite", "inline-static", "inline-dynamic"),
+}
+_COMMON_FLAGS = {
+    *("split-input-file", "verify-diagnostics", "verify-each", "allow-unregistered-dialect", "canonicalize", "cse"),
+    *("inline", "symbol-dce", "debug", "verbose", "help", "show-dialects", "pass-pipeline", "debug-only"),
+    *("compile-to", "compile-from", "compile-mode", "output-format", "print-ir-after-all", "device", "module"),
+    *("input", "output", "expected_output", "parameters", "device_allocator", "list_drivers", "list_devices"),
+    *("function_input", "entry_function", "module_file", "driver", "input_file", "inputs_file"),
+}
+"""Flags of LLVM's tools in reports. The passes of other projects are too many to list: ``iree-opt`` may know any."""
+
+
+def _knows_flag(program: str, word: str) -> bool:
+    name, assigned, value = word.lstrip("-").partition("=")
+    if name in _TARGET_FLAGS and assigned:
+        return all(re.sub(r"\[\d+\]$", "", one) in _TARGETS for one in value.split(","))
+    upstream = program == "iree-opt" and not name.startswith(("iree", "mlir")) and not name.endswith("-")
+    return upstream or name in _COMMON_FLAGS or name in _load_flags(program) or name.startswith("benchmark_")
+
+
+@cache
+def _load_flags(program: str) -> frozenset[str]:
+    """Return the flags of IREE and of MLIR that some release of a program knows, by the releases' own help."""
+    document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
+    runs: tuple[str, ...] = (
+        ("iree-run-module",) if program in ("iree-benchmark-module", "iree-check-module") else ("iree-compile",)
+    )
+    runs = ("iree-compile", "iree-run-module") if program == "iree-run-mlir" else runs
+    tools = (program,) if program in document["others"] else runs
+    lists = (names for tool in tools for names in (document["tools"][tool], document["others"][tool]))
+    return frozenset(name.lstrip("-") for names in lists for name in names)
 
 
 _FLAG = re.compile(r"(?<![\w-])--iree-[a-z0-9-]{3,80}(?:=[\w.,+-]{1,80})?(?![\w=])")
@@ -184,6 +245,8 @@ TOOLS = CommandLineTools(
     compile_input=_compile_input,
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
+    complete_target=_complete_target,
+    knows_flag=_knows_flag,
     list_told_flags=_list_told_flags,
     choose_chip=_choose_chip,
     no_target="no HAL devices defined",

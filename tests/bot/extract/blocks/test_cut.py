@@ -66,14 +66,16 @@ def test_resources_that_break_off_are_missed_by_a_program_that_reads_them() -> N
     assert _judge(f'{_HEAD}{data}\n{{-#\n  dialect_resources: {{ builtin: {{ w: "0x08') is VerdictKind.INCOMPLETE
 
 
-def test_a_command_that_breaks_off_behind_its_input_is_run_if_the_failure_is_quoted() -> None:
-    """The quoted failure decides: a run that shows it needs no further flag."""
+def test_a_command_that_breaks_off_behind_its_input_is_run() -> None:
+    """The failure decides: a run that shows it needs no further flag. Wrong values may need one."""
     command = "```\n\n```\niree-compile swap.mlir \\\n  --iree-hal-target-backends=llvm-cpu \\\n"
     module = f"```mlir\n{_MODULE}"
     quoted = extract_repro(f"It ends with `error: 'linalg.transpose' op has no tiling`.\n\n{module}{command}")
     assert quoted.has_open_command
     assert judge_without_running(quoted) is None
-    assert _judge(f"It fails.\n\n{module}{command}") is VerdictKind.INCOMPLETE
+    assert _judge(f"It fails.\n\n{module}{command}") is None
+    wrong = extract(make_issue(f"It prints 3, expected 4.\n\n{module}{command}", "wrong values", "iree-org/iree"))
+    assert [one.kind for one in wrong.missing] == ["rest"]
 
 
 def test_an_open_bracket_above_the_end_is_the_reporters_own() -> None:
@@ -93,9 +95,20 @@ def test_a_cut_log_below_a_whole_program_is_not_missed() -> None:
         "```\niree-compile \\\n  --iree-hal-target-backends=llvm-cpu \\\n  --iree-opt-lev",
     ],
 )
-def test_a_command_that_breaks_off_is_incomplete(end: str) -> None:
+def test_a_command_that_breaks_off_before_its_input_is_run_on_the_only_module(end: str) -> None:
     body = f"It fails with `error: op has no tiling`.\n\n```mlir\n{_MODULE}```\n\n{end}"
-    assert _judge(body) is VerdictKind.INCOMPLETE
+    assert _judge(body) is None
+    found = extract_repro(body, "[CPU] transpose fails", "iree-org/iree")
+    assert found.has_open_command
+    assert found.testcase.steps == (
+        ("iree-compile", "input.mlir", "--iree-hal-target-backends=llvm-cpu", "-o", "input.vmfb"),
+    )
+
+
+def test_a_command_that_breaks_off_before_one_of_two_modules_is_incomplete() -> None:
+    modules = f"```mlir\n{_MODULE}```\n\nand\n\n```mlir\n{_MODULE.replace('swap', 'turn')}```\n\n"
+    end = "```\niree-compile --iree-hal-target-backends=llvm-cpu --iree-op"
+    assert _judge(f"It fails with `error: op has no tiling`.\n\n{modules}{end}") is VerdictKind.INCOMPLETE
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
         "Expected result of blur(24,10) is 3.",
         "It should call pad(1, 2) and not pad(2, 1).",
         "It prints 4, as expected: 4.",
+        "The pass produces `rows = 1` and `columns = 1`, which is rejected.",
         "",
     ],
 )

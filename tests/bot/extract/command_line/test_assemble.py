@@ -555,7 +555,7 @@ def test_a_run_calls_the_only_function_if_the_report_shows_its_result(output: st
 @pytest.mark.parametrize(("title", "kind"), [("Lowering of iota fails", "call"), ("An iota", "code")])
 def test_single_operations_of_a_failure_report_are_a_part_of_its_testcase(title: str, kind: str) -> None:
     """The function around them is asked for. Without a failure, nothing is."""
-    text = '```mlir\n%0 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xui32>\n```\n'
+    text = '```mlir\n%0 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xui32>\n...\n```\n'
     assert [entry.kind for entry in extract_no_repro(text, title, "iree-org/iree").missing] == [kind]
 
 
