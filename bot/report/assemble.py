@@ -16,7 +16,7 @@ from bot.suspects.commits_file import CommitsFile, adopt_ranking
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
 from bot.suspects.rank import make_query
 from bot.verdict.bisections import find_bisections
-from bot.verdict.evidence import Evidence
+from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
 from bot.verdict.same_failure import match_posted_calls, match_same_failures
@@ -126,15 +126,23 @@ def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evide
         observations=mark_costly_runs(plan, match_same_failures(plan, runs)),
         findings=seen.findings,
         trail=seen.trail,
-        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
-        generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
-        assumed_device=asked.extraction.assumed_device if isinstance(asked.extraction, Repro) else "",
-        has_open_command=isinstance(asked.extraction, Repro) and asked.extraction.has_open_command,
-        is_wrapped=isinstance(asked.extraction, Repro) and asked.extraction.is_wrapped,
-        has_open_end=isinstance(asked.extraction, Repro) and asked.extraction.has_open_end,
-        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
+        gaps=_find_gaps(asked.extraction),
         defences=asked.extraction.defences if isinstance(asked.extraction, Repro) else (),
-        shows_elsewhere=isinstance(asked.extraction, Repro) and asked.extraction.shows_elsewhere,
+    )
+
+
+def _find_gaps(found: Extraction) -> Gaps:
+    if not isinstance(found, Repro):
+        return Gaps()
+    return Gaps(
+        left_out=found.left_out,
+        generates_inputs=found.generates_inputs,
+        assumed_device=found.assumed_device,
+        has_open_command=found.has_open_command,
+        is_wrapped=found.is_wrapped,
+        has_open_end=found.has_open_end,
+        only_defines=found.only_defines,
+        shows_elsewhere=found.shows_elsewhere,
     )
 
 

@@ -36,14 +36,9 @@ NEAR = timedelta(days=45)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A plan, the runs made for it, and the findings of the diagnosis."""
+class Gaps:
+    """What a report leaves open about its testcase. A clean run then says less, or nothing."""
 
-    plan: Plan
-    observations: tuple[Observation, ...]
-    findings: tuple[Finding, ...]
-    trail: BuildRange | None = None
-    """The builds between releases that were searched; None without such a search."""
     left_out: tuple[str, ...] = ()
     """Parts of the reporter's text that may be code and are not in the testcase."""
     generates_inputs: bool = False
@@ -56,12 +51,24 @@ class Evidence:
     """True if the function or the module around the operations is not the reporter's."""
     has_open_end: bool = False
     """True if the description ends inside the code block of the program, whose rest may be missing."""
-    followed: str = ""
-    """The assumed device, if the failure shows on another target (`follow_target`); else empty."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
     shows_elsewhere: bool = False
     """True if the report has a picture or links a log, where its failure may stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A plan, the runs made for it, and the findings of the diagnosis."""
+
+    plan: Plan
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+    trail: BuildRange | None = None
+    """The builds between releases that were searched; None without such a search."""
+    gaps: Gaps = Gaps()
+    followed: str = ""
+    """The assumed device, if the failure shows on another target (`follow_target`); else empty."""
     defences: tuple[str, ...] = ()
     """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
 
@@ -169,7 +176,7 @@ class Evidence:
         """
         claim, own = self.plan.claim, self.combine_answers().values()
         quoted = claim.signature is not None and claim.signature.type != OUTPUT
-        if not self.assumed_device or not quoted or Answer.BAD in own or Answer.GOOD not in own:
+        if not self.gaps.assumed_device or not quoted or Answer.BAD in own or Answer.GOOD not in own:
             return self
         moved = [seen for seen in self.observations if seen.variant is Variant.RETARGETED]
         device = next((seen.device for seen in moved if seen.answer is Answer.BAD), None)
@@ -183,7 +190,7 @@ class Evidence:
                 msgspec.structs.replace(seen, variant=Variant.ORIGINAL) if id(seen) in there else seen
                 for seen in self.observations
             ),
-            assumed_device="",
+            gaps=replace(self.gaps, assumed_device=""),
             followed=self.plan.device,
         )
 

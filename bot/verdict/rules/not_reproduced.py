@@ -408,7 +408,7 @@ def _describe_difference(evidence: Evidence) -> str:
     claim = evidence.plan.claim
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or claim.signature is not None:
         return "the report describes another failure"
-    if evidence.shows_elsewhere:
+    if evidence.gaps.shows_elsewhere:
         return "the report shows its failure only in a picture or behind a link"
     return "the report quotes no failure to compare with"
 

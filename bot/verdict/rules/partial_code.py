@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
@@ -31,47 +32,92 @@ _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
 def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a verdict on clean runs if they do not cover the code that may fail.
+    """Withhold a verdict on clean runs that do not cover the code that may fail. The first rule that applies counts.
 
     A program that only defines names can still be fixed: a definition that failed as reported is accepted later.
     """
-    if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
-        why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
-        return withhold(verdict, why, "to decide: the whole program in one code block")
+    return next((found for rule in _RULES if (found := rule(verdict, evidence)) is not None), verdict)
+
+
+def _distrust_left_out(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if not evidence.gaps.left_out or verdict.kind not in _REST_ON_CLEAN_RUNS:
+        return None
+    why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
+    return withhold(verdict, why, "to decide: the whole program in one code block")
+
+
+def _distrust_open_command(verdict: Verdict, evidence: Evidence) -> Verdict | None:
     unnamed = _rests_on_an_unnamed_error(verdict, evidence)
-    if evidence.has_open_command and (verdict.kind in _DECIDED_BY_FLAGS or unnamed):
-        return make_verdict(
-            VerdictKind.INCOMPLETE,
-            (Ground.NOTHING_TO_RUN,),
-            "The command breaks off, so flags may be missing. Without them, no run shows the reported failure.",
-            ("to decide: the rest of the command",),
-            verdict.evidence,
-        )
-    if evidence.is_wrapped and (verdict.kind in _DECIDED_BY_SURROUNDINGS or unnamed):
-        why = "the report gives the operations alone, and the part around them was added"
-        return withhold(verdict, why, "to decide: the whole function, and the command that compiles it")
-    if evidence.has_open_end and _rests_on_a_clean_end(verdict, evidence):
-        return make_verdict(
-            VerdictKind.INCOMPLETE,
-            (Ground.NOTHING_TO_RUN,),
-            "The description ends inside its code block, so the rest of the testcase may be missing. What is there"
-            f" runs to its end on {name_all(evidence, list_versions(evidence.plan, _list_clean(evidence)))}.",
-            ("to decide: the rest of the program, or the closing fence if this is all of it",),
-            verdict.evidence,
-        )
-    if evidence.generates_inputs and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
-        return withhold(verdict, why, "to decide: the inputs of the call")
-    if evidence.assumed_device and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        return _weigh_assumed_device(verdict, evidence)
-    if verdict.kind is VerdictKind.NOT_REPRODUCED and (names := _find_unreached(evidence)):
-        shown = join_names([quote_span(name, MAX_DEVICE) for name in names])
-        why = f"the title is about {shown}, which the run never calls"
-        return withhold(verdict, why, f"to decide: a testcase that calls {names[0]}")
-    if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        why = "the testcase only defines functions, so a clean run does not show that their use is clean"
-        return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
-    return verdict
+    if not evidence.gaps.has_open_command or not (verdict.kind in _DECIDED_BY_FLAGS or unnamed):
+        return None
+    return make_verdict(
+        VerdictKind.INCOMPLETE,
+        (Ground.NOTHING_TO_RUN,),
+        "The command breaks off, so flags may be missing. Without them, no run shows the reported failure.",
+        ("to decide: the rest of the command",),
+        verdict.evidence,
+    )
+
+
+def _distrust_added_function(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    unnamed = _rests_on_an_unnamed_error(verdict, evidence)
+    if not evidence.gaps.is_wrapped or not (verdict.kind in _DECIDED_BY_SURROUNDINGS or unnamed):
+        return None
+    why = "the report gives the operations alone, and the part around them was added"
+    return withhold(verdict, why, "to decide: the whole function, and the command that compiles it")
+
+
+def _distrust_open_end(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if not evidence.gaps.has_open_end or not _rests_on_a_clean_end(verdict, evidence):
+        return None
+    return make_verdict(
+        VerdictKind.INCOMPLETE,
+        (Ground.NOTHING_TO_RUN,),
+        "The description ends inside its code block, so the rest of the testcase may be missing. What is there"
+        f" runs to its end on {name_all(evidence, list_versions(evidence.plan, _list_clean(evidence)))}.",
+        ("to decide: the rest of the program, or the closing fence if this is all of it",),
+        verdict.evidence,
+    )
+
+
+def _distrust_generated_inputs(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if not evidence.gaps.generates_inputs or verdict.kind is not VerdictKind.NOT_REPRODUCED:
+        return None
+    why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
+    return withhold(verdict, why, "to decide: the inputs of the call")
+
+
+def _distrust_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if not evidence.gaps.assumed_device or verdict.kind is not VerdictKind.NOT_REPRODUCED:
+        return None
+    return _weigh_assumed_device(verdict, evidence)
+
+
+def _distrust_unreached_names(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if verdict.kind is not VerdictKind.NOT_REPRODUCED or not (names := _find_unreached(evidence)):
+        return None
+    shown = join_names([quote_span(name, MAX_DEVICE) for name in names])
+    why = f"the title is about {shown}, which the run never calls"
+    return withhold(verdict, why, f"to decide: a testcase that calls {names[0]}")
+
+
+def _distrust_mere_definitions(verdict: Verdict, evidence: Evidence) -> Verdict | None:
+    if not evidence.gaps.only_defines or verdict.kind is not VerdictKind.NOT_REPRODUCED:
+        return None
+    why = "the testcase only defines functions, so a clean run does not show that their use is clean"
+    return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
+
+
+_RULES: tuple[Callable[[Verdict, Evidence], Verdict | None], ...] = (
+    _distrust_left_out,
+    _distrust_open_command,
+    _distrust_added_function,
+    _distrust_open_end,
+    _distrust_generated_inputs,
+    _distrust_assumed_device,
+    _distrust_unreached_names,
+    _distrust_mere_definitions,
+)
 
 
 def _rests_on_an_unnamed_error(verdict: Verdict, evidence: Evidence) -> bool:
@@ -122,7 +168,7 @@ def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
     others = evidence.list_other_targets()
     compiled = tuple(dict.fromkeys(seen.device for seen in others if seen.outcome is Outcome.COMPILED))
     failing = next((seen for seen in reversed(others) if seen.outcome not in _SAY_NOTHING), None)
-    why = f"the report names no device, and each run assumed {quote_span(evidence.assumed_device, MAX_DEVICE)}"
+    why = f"the report names no device, and each run assumed {quote_span(evidence.gaps.assumed_device, MAX_DEVICE)}"
     missing = "to decide: the command or the target that fails"
     if failing is not None:
         ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"

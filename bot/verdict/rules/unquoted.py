@@ -144,7 +144,7 @@ def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Obser
     signature = _find_common_error(evidence, deciding)
     if signature is None or HOW_TO_CALL.search(signature.message):
         return None
-    if evidence.shows_elsewhere and not good and not names_part(plan.claim.told, signature.message):
+    if evidence.gaps.shows_elsewhere and not good and not names_part(plan.claim.told, signature.message):
         return None
     last = f"{newest}, {name_newest(evidence)},"
     here = last if reported == newest else f"{reported} and {last}"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.extract.types import Missing, NoRepro
-from bot.verdict.evidence import Evidence
+from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import VerdictKind
@@ -681,7 +681,7 @@ def test_a_command_that_breaks_off_is_decided_by_the_quoted_failure_alone(
     outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """A clean run, another failure and a refusal may come from the flags that are missing."""
-    assert judge(replace(evidence(outcomes), has_open_command=True)).kind is kind
+    assert judge(replace(evidence(outcomes), gaps=Gaps(has_open_command=True))).kind is kind
 
 
 @pytest.mark.parametrize(
@@ -697,7 +697,7 @@ def test_operations_in_a_function_of_our_own_are_decided_by_the_quoted_failure_a
     outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """A clean run and another failure may come from the function that was added."""
-    assert judge(replace(evidence(outcomes), is_wrapped=True)).kind is kind
+    assert judge(replace(evidence(outcomes), gaps=Gaps(is_wrapped=True))).kind is kind
 
 
 def test_an_older_crash_is_not_the_crash_of_a_report_without_a_message() -> None:
@@ -1198,7 +1198,7 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     """Code that was left out may be what fails: neither ``not-reproduced`` nor ``fixed`` rests on the remainder."""
     whole = evidence(outcomes)
     assert judge(whole).kind in (VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED)
-    partial = judge(replace(whole, left_out=("left out 'raise ValueError(x)'",)))
+    partial = judge(replace(whole, gaps=Gaps(left_out=("left out 'raise ValueError(x)'",))))
     assert partial.kind is VerdictKind.INCONCLUSIVE
     assert any("leaves out" in reason for reason in partial.reasons)
 
@@ -1215,7 +1215,7 @@ def test_clean_runs_with_generated_inputs_decide_nothing_alone(
     outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """The failure may need other inputs, unless an older release fails with these."""
-    assert judge(replace(evidence(outcomes), generates_inputs=True)).kind is kind
+    assert judge(replace(evidence(outcomes), gaps=Gaps(generates_inputs=True))).kind is kind
 
 
 @pytest.mark.parametrize(
@@ -1230,16 +1230,16 @@ def test_clean_runs_for_an_assumed_device_decide_nothing_alone(
     outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """Without a command and a device in the report, the failure may belong to another device."""
-    assert judge(replace(evidence(outcomes), assumed_device="llvm-cpu")).kind is kind
+    assert judge(replace(evidence(outcomes), gaps=Gaps(assumed_device="llvm-cpu"))).kind is kind
 
 
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
-    withheld = judge(replace(clean, only_defines=True))
+    withheld = judge(replace(clean, gaps=Gaps(only_defines=True)))
     assert withheld.kind is VerdictKind.INCONCLUSIVE
     assert any("only defines" in reason for reason in withheld.reasons)
-    assert judge(replace(fixed, only_defines=True)) == judge(fixed)
+    assert judge(replace(fixed, gaps=Gaps(only_defines=True))) == judge(fixed)
 
 
 def test_a_clean_run_that_never_calls_what_the_title_names_is_no_answer() -> None:
@@ -1267,7 +1267,7 @@ def test_a_program_that_may_lack_its_end_can_fail_but_is_never_clean(
     outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """The description ends inside the code block: the statement that fails may be the missing one."""
-    assert judge(replace(evidence(outcomes), has_open_end=True)).kind is kind
+    assert judge(replace(evidence(outcomes), gaps=Gaps(has_open_end=True))).kind is kind
 
 
 def test_clean_runs_weigh_less_where_only_words_tell_of_an_error() -> None:
@@ -1282,7 +1282,7 @@ def test_clean_runs_weigh_less_where_only_words_tell_of_an_error() -> None:
 def test_a_failure_of_a_part_of_the_program_is_a_failure(outcomes: tuple[Outcome, ...]) -> None:
     """The reported failure was seen, whatever else the program would have done."""
     whole = evidence(outcomes)
-    assert judge(replace(whole, left_out=("left out 'raise ValueError(x)'",))) == judge(whole)
+    assert judge(replace(whole, gaps=Gaps(left_out=("left out 'raise ValueError(x)'",)))) == judge(whole)
 
 
 def test_words_of_a_run_are_quoted_in_the_verdict() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from bot.verdict.evidence import Evidence
+from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge
 from bot.verdict.verdict import VerdictKind
@@ -27,7 +27,7 @@ def compile_for(device: str, *outcomes: Outcome) -> tuple[Observation, ...]:
 
 
 def make_evidence(*seen: Observation) -> Evidence:
-    return Evidence(plan=ASKED, observations=(*CLEAN, *seen), findings=(), assumed_device="llvm-cpu")
+    return Evidence(plan=ASKED, observations=(*CLEAN, *seen), findings=(), gaps=Gaps(assumed_device="llvm-cpu"))
 
 
 def test_a_program_that_compiles_for_the_other_targets_too_is_not_reproduced() -> None:

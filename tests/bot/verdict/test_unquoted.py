@@ -8,7 +8,7 @@ from datetime import date
 import msgspec
 import pytest
 
-from bot.verdict.evidence import Evidence
+from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge
 from bot.verdict.verdict import VerdictKind
@@ -62,11 +62,11 @@ def test_a_failure_in_a_picture_is_known_by_a_name_that_the_report_has_too() -> 
     cases = [(about, named, True), (REPORTED, named, False), (about, SAME, False)]
     for plan, signature, identified in cases:
         seen = tuple(_observe([signature] * 4, 1))
-        verdict = judge(Evidence(plan=plan, observations=seen, findings=(), shows_elsewhere=True))
+        verdict = judge(Evidence(plan=plan, observations=seen, findings=(), gaps=Gaps(shows_elsewhere=True)))
         assert (verdict.kind is VerdictKind.CONFIRMED) is identified
     assert "only in a picture or behind a link" in verdict.headline
     fixed = tuple(_observe((SAME, SAME, SAME, CLEAN), 1))
-    assert judge(Evidence(plan=REPORTED, observations=fixed, findings=(), shows_elsewhere=True)).kind is (
+    assert judge(Evidence(plan=REPORTED, observations=fixed, findings=(), gaps=Gaps(shows_elsewhere=True))).kind is (
         VerdictKind.FIXED
     )
 
@@ -326,7 +326,9 @@ def test_a_command_that_breaks_off_is_decided_by_an_error_that_names_what_the_re
 ) -> None:
     """The report quotes no failure. An error about something else may come from the flags that are missing."""
     plan = msgspec.structs.replace(BETWEEN, reported="1.2")
-    seen = Evidence(plan=plan, observations=tuple(_observe(signatures, 1)), findings=(), has_open_command=True)
+    seen = Evidence(
+        plan=plan, observations=tuple(_observe(signatures, 1)), findings=(), gaps=Gaps(has_open_command=True)
+    )
     verdict = judge(seen)
     assert verdict.kind is kind
     assert (Ground.UNQUOTED in verdict.grounds) is (kind is not VerdictKind.INCOMPLETE)
