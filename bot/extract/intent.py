@@ -189,7 +189,7 @@ CALLS_IT_AN_ERROR = re.compile(
     r"[^.?!\n]{0,30}\b(?:erro(?:r|rs)?|exceptions?|crash(?:es)?)\b|\b(?:fails|failed|crashes|crashed)\b",
     re.I,
 )
-"""A sentence of an author who met the printed error. A request names it as the limit of today."""
+"""A sentence of an author who met the printed error."""
 
 SYSTEM_MARKS = (
     _mark(Intent.BUILD, 4, r"undefined reference to"),

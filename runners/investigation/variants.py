@@ -48,7 +48,7 @@ def run_ported(state: InvestigationState) -> None:
 
 
 def _port_by_run(state: InvestigationState, testcase: Testcase, version: str) -> Port | None:
-    """Port a testcase in which no name has moved by what the release says about it."""
+    """Port a testcase by the messages of the release alone, where no name has moved."""
     said = "".join(seen.excerpt for seen in state.seen if seen.version == version)
     return state.tools.port_again(testcase, version, said) if said else None
 

@@ -55,7 +55,7 @@ class Ported:
 def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: str = "") -> Ported | None:
     """Write a testcase in the names of a release.
 
-    ``said`` is the output of the release on an earlier port: what it names as missing is mended as well.
+    ``said`` is the output of the release on an earlier port: names that it reports as missing are mended as well.
 
     Return None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
     parsed.
