@@ -154,9 +154,11 @@ def _name_suspect(found: Bisection) -> str:
 def _advise_upgrade(report: Report) -> str:
     found = _find_change(report, "fixed")
     if found is None or found.first_good is None:
-        return (
-            f"upgrade to {_name_newest(report)}{_link_notes(report, report.plan.order[-1] if report.plan else '')}."
-        )
+        newest = report.plan.order[-1] if report.plan is not None else ""
+        upgrade = f"upgrade to {_name_newest(report)}{_link_notes(report, newest)}"
+        ran = [seen for seen in report.observations if seen.version == newest]
+        is_rejected = bool(ran) and all(seen.answer is not Answer.GOOD for seen in ran)
+        return f"{upgrade}, and change the program as its diagnostic says." if is_rejected else f"{upgrade}."
     forks = map_forks(report.observations)
     if found.first_good in forks or is_dated(found.first_good):
         return _join(_advise_numbered(report, found.first_good, forks), _name_fix(report, found))

@@ -665,6 +665,19 @@ def test_the_upgrade_names_the_release_and_its_notes() -> None:
     assert f"upgrade to `3.6.0` {notes}, not to `3.13.0`, which fails in another way." in text
 
 
+def test_where_the_newest_release_rejects_the_program_an_upgrade_alone_does_not_help() -> None:
+    """The crash became a diagnostic."""
+    report = replace(reports.fixed_crash(), bisections=())
+    assert "upgrade to `3.13.0`" in render_next_step(report)
+    assert "diagnostic" not in render_next_step(report)
+    *rest, newest = report.observations
+    rejected = msgspec.structs.replace(
+        newest, outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=1)
+    )
+    said = render_next_step(replace(report, observations=(*rest, rejected)))
+    assert said.endswith(", and change the program as its diagnostic says.")
+
+
 def test_the_commands_need_no_more_than_uv() -> None:
     """Packages of the build and of the testcase, as of the release's date; none for a build outside the index."""
     report = reports.regression()
