@@ -16,7 +16,7 @@ from bot.extract.blocks.kinds import IMPORT_ROW
 from bot.extract.blocks.markdown import Document, Prose, Shape, find_unclosed_span
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
-from bot.extract.command_line.shell import ToolCall, is_command, parse_commands
+from bot.extract.command_line.shell import is_command, parse_commands
 from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import list_tools
 
@@ -87,9 +87,10 @@ def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
 def is_open_at_end(document: Document, piece: Piece) -> bool:
     """True if the description ends inside the fence of a piece: its last row may be a part of a row."""
     last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
+    if piece.comment or piece.attachment or piece.lines[1] < last:  # nearly all pieces: no search for their blocks
+        return False
     block = next((one for one in document.blocks if one.index == piece.block), None)
-    own = not piece.comment and not piece.attachment
-    return own and block is not None and block.shape is Shape.FENCE and min(block.lines[1], piece.lines[1]) >= last
+    return block is not None and block.shape is Shape.FENCE and block.lines[1] >= last
 
 
 _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
@@ -204,11 +205,7 @@ def _describe_open_command(text: str) -> str:
     compilers = {name for tools in list_tools() for name in tools.compilers}
     if not calls or calls[-1].stdin or calls[-1].argv[0] not in compilers:
         return ""
-    return "" if _names_input(calls[-1]) else "it names no input"
-
-
-def _names_input(call: ToolCall) -> bool:
-    return any(not word.startswith("-") for word in call.argv[1:])
+    return "" if calls[-1].names_input else "it names no input"
 
 
 def _find_cut_in_output(document: Document, piece: Piece, last: int) -> Cut | None:

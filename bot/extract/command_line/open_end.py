@@ -30,13 +30,8 @@ def finish_call(call: ToolCall, text: str, tools: CommandLineTools) -> ToolCall:
         return replace(call, argv=tuple(kept), cut=f"its last word `{last[:80]}` may be a part of a word")
     if continued:
         return replace(call, cut="the last line has a continuation")
-    lacks_input = call.argv[0] in tools.compilers and not call.stdin and not names_input(call)
+    lacks_input = call.argv[0] in tools.compilers and not call.stdin and not call.names_input
     return replace(call, cut="it names no input") if lacks_input else call
-
-
-def names_input(call: ToolCall) -> bool:
-    """True if a word of the call is no flag."""
-    return any(not word.startswith("-") for word in call.argv[1:])
 
 
 def _is_unfinished(call: ToolCall, tools: CommandLineTools) -> bool:

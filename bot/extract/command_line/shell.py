@@ -57,6 +57,11 @@ class ToolCall:
     cut: str = ""
     """How the call breaks off at the end of the description: a clause about "it". Empty for a whole call."""
 
+    @property
+    def names_input(self) -> bool:
+        """True if a word of the call is no flag."""
+        return any(not word.startswith("-") for word in self.argv[1:])
+
 
 def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     """Return the calls of known tools in ``text``, in order, and the first words of all other commands."""

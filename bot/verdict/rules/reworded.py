@@ -112,7 +112,7 @@ MAX_ADDED_LINES = 2
 _PYTHON_STACK = re.compile(
     r"^Current thread 0x\w{1,20} [^\n]{0,100}\n(?P<stack>(?:  File [^\n]{1,400}\n){1,100})", re.M
 )
-_PYTHON_FRAME = re.compile(r'^  File "/work/(?P<file>[^"\n]{1,200})", line (?P<line>\d{1,7}) in ', re.M)
+_PYTHON_FRAME = re.compile(r'^  File "[^"\n]{0,300}/(?P<file>[^"/\n]{1,200})", line (?P<line>\d{1,7}) in ', re.M)
 
 
 def _read_statement(seen: Observation, files: Mapping[str, str]) -> tuple[str, int] | None:

@@ -107,7 +107,7 @@ def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None
 def find_build_after(evidence: Evidence) -> str | None:
     """Return the first build after the report, if the report names none and the one before it is known."""
     order, reported = evidence.plan.order, evidence.plan.reported
-    if reported is None or not evidence.is_dated() or reported == order[-1]:
+    if reported is None or reported not in order[:-1] or not evidence.is_dated():
         return None
     return order[order.index(reported) + 1]
 
