@@ -38,13 +38,7 @@ def main() -> None:
         sys.exit(0)
     except Exception as error:
         _exit_on_usage_error(error)
-        if (shortage := explain_shortage(error)) is not None:
-            _print_error(f"reprobot: {shortage}")
-            sys.exit(shortage.exit_code)
-        _print_error(f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n")
-        _print_error(f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}")
-        _print_error(traceback.format_exc())
-        sys.exit(ReprobotError.exit_code)
+        sys.exit(_explain_failure(error))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -57,6 +51,24 @@ def _stop_runs() -> None:
     running = sys.modules.get("runners.sandbox.process")  # an import here could itself be interrupted
     if running is not None:
         running.stop_all_runs()
+
+
+def _explain_failure(error: Exception) -> int:
+    """Print what to do about a shortage, or about a bug of ours. Return the exit code."""
+    shortage = explain_shortage(error)
+    if shortage is None:
+        try:
+            trace = traceback.format_exc()
+            machine = f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}"
+        except MemoryError as ended:  # Python's own code can turn an earlier end of memory into another error
+            shortage = explain_shortage(ended)
+    if shortage is not None:
+        _print_error(f"reprobot: {shortage}")
+        return shortage.exit_code
+    _print_error(f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n")
+    _print_error(machine)
+    _print_error(trace)
+    return ReprobotError.exit_code
 
 
 def _exit_on_usage_error(error: Exception) -> None:

@@ -55,9 +55,10 @@ ARROWS: dict[str, set[str]] = {
         *("runners.toolchains", "runners.rewrite", "runners.minimization", "runners.sandbox", "runners.hardware"),
         *("runners.environments", "runners.builds", "runners.probe", "runners.diagnosis", "runners.investigation"),
     },
-    "runners.cell": {"runners.hardware", "runners.minimization", "runners.workbench"},
-    "runners.cluster": {"runners.__main__", "runners.environments", "runners.sandbox", "runners.toolchains"},
-    "runners.__main__": {"runners.environments", "runners.cell", "runners.workbench"},
+    "runners.cells": {
+        *("runners.hardware", "runners.minimization", "runners.workbench", "runners.environments"),
+        *("runners.sandbox", "runners.toolchains"),
+    },
     # The hostile ring: standard library, and the compiler under test where the folder has its name.
     "runners.guest": set(),
     "runners.guest.probe": {"runners.guest"},
@@ -69,8 +70,7 @@ ARROWS: dict[str, set[str]] = {
 OPEN_TO_BOT = {"runners.core", "runners.toolchains"}
 """What any module of ``bot`` may import from ``runners``."""
 LOCAL_VERBS = {
-    *("runners.workbench", "runners.cell", "runners.__main__", "runners.doctor", "runners.environments"),
-    "runners.cluster",
+    *("runners.workbench", "runners.cells", "runners.doctor", "runners.environments"),
     *("runners.builds", "runners.sandbox", "runners.minimization"),
 }
 """What ``bot.cli`` alone may import from ``runners``: the entries that run a plan and look after the store."""
@@ -226,8 +226,8 @@ def test_every_folder_is_small_enough_to_read() -> None:
     assert crowded == {}
 
 
-CROWDED = {"runners": 16, "runners/core": 14}
-"""The host side's own face: its twelve folders, and the entries that use them."""
+CROWDED = {"runners": 15, "runners/core": 14}
+"""The host side's own face: its folders, and the entries that use them."""
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from bench.proving.replay import Inline
 from bot.daemon.steps import RunPlan
-from runners.cell import run_plan as run_whole_plan
+from runners.cells.run import run_plan as run_whole_plan
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.job_files import write_result

@@ -25,14 +25,14 @@ import msgspec
 
 from bench.speed.loop import find_environment, run_with_uv
 from bench.speed.probe import say
-from bench.tracker.play import make_sweep
-from bot.cli.tracker import read_cpu
+from bench.tracker.play import open_sweep
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.forge.source import parse_issue
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, sweep_tracker
+from runners.cells.fork_server import measure_cpu
 from runners.core.errors import ReprobotError
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase, digest_of
@@ -77,19 +77,21 @@ def main() -> None:
         (folder / "issues").mkdir()
         for path in paths:
             shutil.copy(path, folder / "issues")
-        began, cpu = time.monotonic(), read_cpu()
-        sweep = make_sweep(folder / "issues", folder / "out", load_catalogue(), None, chosen.jobs)
-        issues, tasks = list_tasks(sweep, Selection(state="all"))
-        summary = sweep_tracker(sweep, issues, tasks)
+        began = time.monotonic()
+        with open_sweep(folder / "issues", folder / "out", load_catalogue(), None, chosen.jobs) as sweep:
+            issues, tasks = list_tasks(sweep, Selection(state="all"))
+            cpu = sweep.read_cpu()
+            summary = sweep_tracker(sweep, issues, tasks)
+            cpu_swept = sweep.read_cpu() - cpu
         write_dashboard(folder / "out", "sample", sweep.state, summary, sweep.catalogue, now=datetime.now(UTC))
-        swept, cpu_swept = time.monotonic() - began, read_cpu() - cpu
+        swept = time.monotonic() - began
         calls = list(list_calls(paths, folder / "out" / "runs.sqlite"))
         for call in calls[:1]:
             _call_uv(call)  # uv's own lookup is not safe for threads, so that it must not happen first in several
-        began, cpu = time.monotonic(), read_cpu()
+        began, cpu = time.monotonic(), measure_cpu()
         with ThreadPoolExecutor(chosen.jobs) as executor:
             failed = sum(executor.map(_call_uv, calls))
-        looped, cpu_looped = time.monotonic() - began, read_cpu() - cpu
+        looped, cpu_looped = time.monotonic() - began, measure_cpu() - cpu
     answered = summary.answered
     for what, seconds, used in (
         (f"sweep of {len(paths)} issues, {answered} answered, {summary.runs_made} runs", swept, cpu_swept),

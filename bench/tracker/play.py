@@ -12,11 +12,13 @@ the three jobs of a sweep on GitHub with N shards, and compares their verdicts w
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
@@ -32,7 +34,7 @@ from bench.tracker.in_process import make_runner
 from bot.cli.daemon import make_plan_runner
 from bot.cli.shards import make_result_reader, read_index, write_plans
 from bot.cli.terminal import print_message
-from bot.cli.tracker import read_cpu
+from bot.daemon.steps import RunPlan
 from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.cost import describe_summary
@@ -42,6 +44,8 @@ from bot.tracker.rows import IssueRow
 from bot.tracker.sources import FolderSource, Selection
 from bot.tracker.state import open_tracker_state
 from bot.tracker.sweep import TrackerSweep, list_tasks, plan_tasks, sweep_tracker
+from runners.cells.fork_server import measure_cpu
+from runners.cells.processes import CellProcesses
 from runners.core.job_files import read_plan
 from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import NotRun
@@ -130,10 +134,22 @@ def sweep_once(sweep: TrackerSweep) -> list[IssueRow]:
     return list(sweep.state.list_rows().values())
 
 
-def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute | None, jobs: int) -> TrackerSweep:
-    """Return a sweep of a folder. Without ``live``, the compilers run, each cell in a child process."""
+@contextmanager
+def open_sweep(
+    folder: Path, out: Path, catalogue: Catalogue, live: Execute | None, jobs: int
+) -> Iterator[TrackerSweep]:
+    """Open a sweep of a folder. Without ``live``, the compilers run, each cell in a child process."""
     runs = out / "runs.sqlite"
-    played = make_runner(live, open_run_ledger(runs)) if live is not None else None
+    if live is not None:
+        yield make_sweep(folder, out, catalogue, make_runner(live, open_run_ledger(runs)), jobs)
+        return
+    with closing(CellProcesses(os.environ)) as processes:
+        run_plan = make_plan_runner(processes, frozenset(), runs)
+        sweep = make_sweep(folder, out, catalogue, run_plan, jobs)
+        yield replace(sweep, read_cpu=processes.measure_cpu, log=print_message)
+
+
+def make_sweep(folder: Path, out: Path, catalogue: Catalogue, run_plan: RunPlan, jobs: int) -> TrackerSweep:
     return TrackerSweep(
         source=FolderSource(folder=folder, today=TODAY.date()),
         settings=Settings(),
@@ -141,12 +157,12 @@ def make_sweep(folder: Path, out: Path, catalogue: Catalogue, live: Execute | No
         state=open_tracker_state(out / "tracker.sqlite"),
         out=out,
         attach=lambda issue: issue,
-        run_plan=played or make_plan_runner(frozenset(), runs),
+        run_plan=run_plan,
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
-        read_cpu=read_cpu,
+        read_cpu=measure_cpu,
         measure_ledger=lambda: (out / "runs.sqlite").stat().st_size,
-        log=(lambda _: None) if live is not None else print_message,
+        log=lambda _: None,
         jobs=jobs,
     )
 
@@ -156,7 +172,7 @@ def play_shards(folder: Path, out: Path, catalogue: Catalogue, live: Execute, sh
 
     Return file → verdict. The jobs exchange files only.
     """
-    sweep = make_sweep(folder, out, catalogue, live, 1)
+    sweep = make_sweep(folder, out, catalogue, make_runner(live, open_run_ledger(out / "runs.sqlite")), 1)
     _, tasks = list_tasks(sweep, Selection(state="all"))
     index, digest = write_plans(plan_tasks(sweep, tasks), out / "plans", shards)
     sizes = Counter(one.shard for one in index.plans)
@@ -223,7 +239,8 @@ def main() -> None:
     catalogue, live = load_catalogue(), None if chosen.real else replay(recorded.load(CORPUS))
     folder, out = chosen.folder / "issues", chosen.folder / ("real" if chosen.real else "out")
     for known in (drop_newest(catalogue), catalogue, catalogue):
-        rows = sweep_once(make_sweep(folder, out, known, live, chosen.jobs))
+        with open_sweep(folder, out, known, live, chosen.jobs) as sweep:
+            rows = sweep_once(sweep)
     sys.stdout.write(measure_duplicates(rows, stories) + "\n")
     if chosen.shards and live is not None:
         sharded = play_shards(chosen.folder / "issues", chosen.folder / "sharded", catalogue, live, chosen.shards)

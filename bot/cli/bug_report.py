@@ -11,7 +11,7 @@ from bot.extract import NoRepro, Repro, extract
 from bot.extract.vocabulary import recognize_toolchain
 from bot.plan import RunOptions, make_plan
 from bot.report.issue_text import BugReport, describe_runs
-from runners.cell import run_plan
+from runners.cells.run import run_plan
 from runners.core.bench import Bench
 from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue

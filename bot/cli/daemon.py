@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import typer
@@ -24,7 +24,7 @@ from bot.forge.contract import Forge
 from bot.forge.github import open_forge
 from bot.issue import Issue
 from bot.settings import Settings
-from runners.__main__ import run_in_child
+from runners.cells.processes import CellProcesses
 from runners.core.errors import UserError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
@@ -37,7 +37,7 @@ def run_watch(
     names = tuple(map(check_repository, repositories))
     forge = open_forge(os.environ)
     stop, wake = threading.Event(), threading.Event()
-    with lock_folder(state), stop_on_signals(stop, wake):
+    with lock_folder(state), closing(CellProcesses(os.environ)) as processes, stop_on_signals(stop, wake):
         receive = _make_receiver(state, names, wake)
         server = None
         if listen is not None:
@@ -47,7 +47,7 @@ def run_watch(
         terminal.print_message(
             f"watching {', '.join(names)} as {forge.get_login()}, every {every:g} s; state in {state}"
         )
-        services = make_services(forge, state, names, machines)
+        services = make_services(forge, state, names, make_plan_runner(processes, machines))
         watch_repositories(services, stop, wake, poll_s=every, jobs=jobs)
         if server is not None:
             server.server_close()
@@ -57,7 +57,7 @@ def run_watch(
 # ---------------------------------------------------------------------------------------------- the parts
 
 
-def make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: frozenset[str]) -> Services:
+def make_services(forge: Forge, state: Path, names: tuple[str, ...], run_plan: RunPlan) -> Services:
     return Services(
         forge=forge,
         ledger=open_ledger(state / "ledger.sqlite"),
@@ -65,15 +65,17 @@ def make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: f
         repositories=names,
         open_catalogue=open_local_catalogue,
         attach=attach_if_allowed,
-        run_plan=make_plan_runner(machines),
+        run_plan=run_plan,
         now=get_now,
         log=terminal.print_message,
         log_traceback=lambda trace: typer.echo(trace, err=True),
     )
 
 
-def make_plan_runner(machines: frozenset[str], ledger: Path | None = None, cluster: str = "") -> RunPlan:
-    """Return a function that runs each cell in a child process, one after the other.
+def make_plan_runner(
+    processes: CellProcesses, machines: frozenset[str], ledger: Path | None = None, cluster: str = ""
+) -> RunPlan:
+    """Return a function that runs each cell of a plan in a child process, one after the other. Thread-safe.
 
     A cell for a kind of machine that is not in ``machines`` gets a result that says so. Runs that ``ledger`` has are
     not made again. With ``cluster``, cells run on workers of the Dask scheduler at this address.
@@ -88,7 +90,7 @@ def make_plan_runner(machines: frozenset[str], ledger: Path | None = None, clust
                 why = f"this bot runs on no machine of the kind {cell.machine}"
                 write_result(CellResult(cell=cell.id, plan_sha256=sha256, problem=why), results)
             else:
-                run_in_child(folder / "plan.json", sha256, cell, results, os.environ, ledger, cluster=cluster)
+                processes.run(folder / "plan.json", sha256, cell, results, ledger, cluster=cluster)
 
     return run_cells
 

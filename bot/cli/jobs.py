@@ -43,7 +43,7 @@ from bot.suspects.commits_file import (
     make_commits_file,
     read_commits_file,
 )
-from runners.cell import check_machine, run_cell
+from runners.cells.run import check_machine, run_cell
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell

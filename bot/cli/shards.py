@@ -11,6 +11,8 @@ import shutil
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from bot.daemon.steps import RunPlan
 from bot.report.files import write_file
 from bot.requests.plan_file import SealedPlan
 from bot.requests.result_files import read_plain_file
+from runners.cells.processes import CellProcesses
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
 from runners.core.protocol import JobPlan
@@ -119,10 +122,9 @@ def run_shard(folder: Path, digest: str, shard: str, results: Path) -> None:
     if not own:
         raise UserError(f"there is no shard {shard[:64]!r}: there are {', '.join(index.list_shards())}")
     work = results.with_name(f"{results.name}.work")
-    run_plan = make_plan_runner(frozenset(), work / "runs.sqlite")
     began = time.monotonic()
 
-    def run(one: ShardedPlan) -> str:
+    def run(one: ShardedPlan, run_plan: RunPlan) -> str:
         if time.monotonic() - began > SHARD_S:
             return f"{one.name}: not reached"
         try:
@@ -131,8 +133,9 @@ def run_shard(folder: Path, digest: str, shard: str, results: Path) -> None:
             return f"{one.name}: {error}"  # no result tells the last job the same
 
     results.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for number, message in enumerate(pool.map(run, own), 1):
+    with closing(CellProcesses(os.environ)) as processes, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        run_plan = make_plan_runner(processes, frozenset(), work / "runs.sqlite")
+        for number, message in enumerate(pool.map(partial(run, run_plan=run_plan), own), 1):
             terminal.print_message(f"[{number}/{len(own)}] {message}")
     shutil.rmtree(work, ignore_errors=True)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
 from bot.cli.daemon import attach_if_allowed, check_repository, lock_folder, make_plan_runner
 from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
+from bot.daemon.steps import RunPlan
 from bot.forge import actions
 from bot.forge.contract import Forge
 from bot.forge.github import GithubForge, fetch_workflow_run, open_forge, open_reader
@@ -38,7 +39,9 @@ from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
 from bot.tracker.sweep import SweepBudget, Task, TrackerSweep, list_tasks, merge_answers, plan_tasks, sweep_tracker
-from runners.cluster import check_address
+from runners.cells.cluster import check_address
+from runners.cells.fork_server import measure_cpu
+from runners.cells.processes import CellProcesses
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
@@ -99,9 +102,14 @@ def run_sweep(
         raise UserError("--duplicates runs testcases: leave it out of the jobs that run none")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
     pause = _make_pause(time.monotonic(), budget.seconds)
-    with lock_folder(out):
+    runs = ledger or out / "runs.sqlite"
+    with lock_folder(out), closing(CellProcesses(os.environ)) as processes:
         kept = open_tracker_state(out / STATE)
-        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget, pause)
+        run_plan = make_plan_runner(processes, frozenset(), runs, cluster)
+        sweep = replace(
+            _open_sweep(tracker, folder, forge, out, kept, settings_file, runs, run_plan, jobs, budget, pause),
+            read_cpu=processes.measure_cpu,
+        )
         if results is not None:
             reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
             sweep = replace(sweep, run_plan=reader, is_elsewhere=True)
@@ -200,13 +208,12 @@ def _open_sweep(
     out: Path,
     state: TrackerState,
     settings_file: Path | None,
-    ledger: Path | None,
-    cluster: str,
+    runs: Path,
+    run_plan: RunPlan,
     jobs: int | None,
     budget: SweepBudget,
     pause: Callable[[float], None],
 ) -> TrackerSweep:
-    runs = ledger or out / "runs.sqlite"
     open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
     source: IssueSource
     if forge is None:
@@ -233,10 +240,10 @@ def _open_sweep(
         state=state,
         out=out,
         attach=(lambda issue: attach_if_allowed(issue, settings)) if forge is not None else (lambda issue: issue),
-        run_plan=make_plan_runner(frozenset(), runs, cluster),
+        run_plan=run_plan,
         now=get_now,
         clock=time.monotonic,
-        read_cpu=read_cpu,
+        read_cpu=measure_cpu,
         measure_ledger=lambda: runs.stat().st_size,
         log=terminal.print_message,
         jobs=jobs or os.cpu_count() or 1,
@@ -253,12 +260,6 @@ def _make_pause(began: float, seconds: float | None) -> Callable[[float], None]:
         time.sleep(wait)
 
     return pause
-
-
-def read_cpu() -> float:
-    """Return the processor seconds of this process and of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _print_lines(lines: tuple[str, ...]) -> None:

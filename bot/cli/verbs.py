@@ -18,7 +18,7 @@ from bot.suspects.ranges import CommitHistory
 from bot.suspects.rank import compute_beliefs, make_query, rank_commits, select_suspects
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
-from runners.cell import run_plan
+from runners.cells.run import run_plan
 from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench, DeepBench
 from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, UserError

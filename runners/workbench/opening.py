@@ -29,8 +29,9 @@ def open_workbench(
     history: str = "",
     download_mib: int | None = None,
     ledger: RunLedger | None = None,
+    clean: bool = True,
 ) -> Workbench:
-    """Open the parts of this machine that a run needs. Remove the leftovers of killed runs first.
+    """Open the parts of this machine that a run needs. With ``clean``, remove the leftovers of killed runs first.
 
     ``history`` is a clone of the toolchain's repository that is used in place of the configured one. ``download_mib``
     takes the place of the configured limit for environments with packages that a testcase requires. Runs that
@@ -39,7 +40,7 @@ def open_workbench(
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
     """
-    for leftover in remove_leftovers():
+    for leftover in remove_leftovers() if clean else ():
         progress.say(f"removed a leftover of a killed run: {leftover}")
     engine = _choose_engine(sandbox, progress)
     store = _open_store(progress, also_allowed, download_mib)

@@ -86,11 +86,11 @@ def test_the_child_that_runs_cells_finds_them_too(installed: Path, tmp_path: Pat
     script = (
         "import os, reprobot; reprobot.use_own_packages()\n"
         "from pathlib import Path\n"
-        "from runners.__main__ import run_in_child\n"
+        "from runners.cells.processes import CellProcesses\n"
         "from runners.core.job_files import read_plan\n"
         "data = Path('plan.json').read_bytes()\n"
         f"cell = read_plan(data, {sealed.sha256!r}).cells[0]\n"
-        f"run_in_child(Path('plan.json').absolute(), {'0' * 64!r}, cell, Path('results').absolute(), os.environ)\n"
+        f"CellProcesses(os.environ).run(Path('plan.json'), {'0' * 64!r}, cell, Path('results'))\n"
     )
     done = run(installed, "-c", script, folder=tmp_path)
     log = (tmp_path / "any.log").read_text()

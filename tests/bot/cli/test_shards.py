@@ -16,6 +16,7 @@ from bot.daemon.steps import RunPlan
 from bot.tracker.rows import FAILED
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, plan_tasks, sweep_tracker
+from runners.cells.processes import CellProcesses
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import JobPlan
 from tests.bot.tracker.world import World, write_issue
@@ -59,7 +60,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     world = World(folder=tmp_path / "issues", out=tmp_path / "out")
     run_plan = world.open().run_plan
 
-    def make_runner(machines: frozenset[str], ledger: Path | None = None, cluster: str = "") -> RunPlan:
+    def make_runner(processes: CellProcesses, machines: frozenset[str], ledger: Path | None = None) -> RunPlan:
         return run_plan
 
     monkeypatch.setattr(sharding, "make_plan_runner", make_runner)

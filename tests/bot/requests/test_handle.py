@@ -648,7 +648,7 @@ def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
     swapped = sealed.data.replace(b"tvm.compile is None", b"tvm.compile is True")
     with pytest.raises(Exception, match="sha256"):
         read_plan(swapped, sealed.sha256)
-    from runners.cell import run_cell
+    from runners.cells.run import run_cell
 
     def no_bench(cell: object) -> Any:
         raise AssertionError("started")

@@ -15,7 +15,7 @@ from bot.requests.markdown_lines import CodeBlock
 from bot.requests.plan_file import split_into_cells, split_releases
 from bot.requests.testcase import extract_with_blocks
 from bot.settings import load_settings
-from runners.cell import check_machine, run_cell
+from runners.cells.run import check_machine, run_cell
 from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, NotReducible, UserError
 from runners.core.job_files import read_plan, write_result

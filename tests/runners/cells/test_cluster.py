@@ -13,8 +13,8 @@ from typing import Any, Self
 import msgspec
 import pytest
 
-from runners import cluster
-from runners.cluster import check_address, main, run_on_cluster
+from runners.cells import cluster
+from runners.cells.cluster import check_address, main, run_on_cluster
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import CellResult, Claim, JobCell, JobPlan, Plan, Testcase, TestcaseKind, digest_of
 
@@ -58,7 +58,7 @@ class Client:
         pass
 
     def submit(self, work: Callable[..., bytes], *arguments: object, resources: object, **_: object) -> Self:
-        assert (work.__module__, arguments) == ("runners.cluster", (DATA, DIGEST, "any"))
+        assert (work.__module__, arguments) == ("runners.cells.cluster", (DATA, DIGEST, "any"))
         type(self).resources = resources
         return self
 

@@ -14,6 +14,7 @@ import ipaddress
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from runners.__main__ import GRACE_S, end_with_parent, run_in_child
+from runners.cells.child import end_with_parent
+from runners.cells.processes import GRACE_S, CellProcesses
 from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import MAX_PLAN_BYTES, CellResult, JobCell
@@ -71,7 +73,9 @@ def run_on_cluster(address: str, plan: bytes, digest: str, cell: JobCell) -> Cel
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise UserError("--cluster needs the package distributed: install reprobot[cluster]") from None
-    from runners.cluster import run_on_worker  # by its name, and not as a function of `__main__`: workers import it
+    from runners.cells.cluster import (
+        run_on_worker,  # by its name, and not as a function of `__main__`: workers import it
+    )
 
     resources = {GPU: 1} if _needs_gpu(cell) else None
     try:
@@ -107,14 +111,15 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
     with open_private_directory() as folder:  # its name tells the next run that a killed worker left the folder
         path, results = folder / "plan.json", folder / "results"
         path.write_bytes(plan)
-        run_in_child(path, digest, found, results, os.environ, default_root() / "runs.sqlite")
+        with closing(CellProcesses(os.environ)) as processes:
+            processes.run(path, digest, found, results, default_root() / "runs.sqlite")
         with (results / f"{cell}.json").open("rb") as file:
             return file.read(MAX_RESULT_BYTES + 1)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Send one cell to a cluster and write its result file. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="runners.cluster")
+    parser = argparse.ArgumentParser(prog="runners.cells.cluster")
     for name in ("plan", "sha256", "cell", "results", "parent", "address"):
         parser.add_argument(name)
     given = parser.parse_args(arguments)

@@ -1,0 +1,189 @@
+"""Run cells in child processes of the watcher or of a sweep, with an environment of listed variables only.
+
+The parent holds a token, so the process that starts sandboxes must be another one and must not inherit the parent's
+environment. A child gets the variables on a list, a plan whose digest it checks, and a folder for its one result
+file. It ends when the parent ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from runners.cells.fork_server import Answer, Request, measure_cpu
+from runners.core.errors import InfraError
+from runners.core.protocol import JobCell
+
+PASSES = frozenset(
+    {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
+    | {"XDG_DATA_HOME", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+    | {"SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_CONFIG_FILE"}
+    | {"PIP_CONFIG_FILE", "UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_OFFLINE", "DOCKER_HOST", "CONTAINER_HOST"}
+    | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_NIGHTLIES", "REPROBOT_GPU"}
+    | {"REPROBOT_IMAGE"}
+)
+"""The only variables that a child gets, because a list of all secrets cannot be made. Same list:
+``tools/bare-env.sh``."""
+GRACE_S = 900
+"""Time beyond the plan's own budget, for building environments and for diagnoses."""
+STOP_S = 20.0
+"""Time that a server has to stop its child. Longer than the server's own limit for the child."""
+_LOG_TAIL_BYTES = 2_000
+_ROOT = Path(__file__).parents[2]
+_START = (
+    "import importlib, sys; sys.path.insert(0, sys.argv.pop(1));"
+    " sys.exit(importlib.import_module('runners.cells.fork_server').main(sys.argv[1:]))"
+)
+"""Starts a server with the packages of this very process: other projects may install packages of these names."""
+
+
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of ``environment`` that a child may have."""
+    return {name: value for name, value in environment.items() if name in PASSES}
+
+
+class _Server:
+    """A process of ``fork_server.py``, which runs one cell at a time."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.cpu_s = 0.0
+        """Processor seconds up to the last answer."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, str(_ROOT)],
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def run(self, request: Request, limit_s: float) -> int:
+        """Run a cell and return the exit status of its child.
+
+        Raises:
+            TimeoutError: the child did not end in time. The server is of no use any more.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # the server has ended, and standard output tells so
+            self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+            self._process.stdin.flush()
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            if not ready.select(limit_s):
+                raise TimeoutError
+        line = self._process.stdout.readline()
+        if not line:
+            return self._process.wait() or 1
+        answer = msgspec.json.decode(line, type=Answer)
+        self.cpu_s = answer.cpu_s
+        return answer.status
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def stop(self) -> None:
+        """Stop the server and its child, which removes its sandboxes. Another thread may wait for an answer."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def discard(self) -> None:
+        """Stop a server that no other thread uses."""
+        assert self._process.stdout is not None
+        self.stop()
+        self._process.stdout.close()
+
+
+class CellProcesses:
+    """The servers of one watcher or sweep. Thread-safe: calls of `run` at the same time use several servers."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = filter_environment(environment)
+        self._idle: list[_Server] = []
+        self._busy: set[_Server] = set()
+        self._closed = False
+        self._guard = threading.Lock()
+
+    def run(
+        self, plan: Path, digest: str, cell: JobCell, results: Path, ledger: Path | None = None, *, cluster: str = ""
+    ) -> None:
+        """Run one cell in a child process and wait for its result file in the folder ``results``.
+
+        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the child sends the
+        cell to a worker of the Dask scheduler at this address.
+
+        Raises:
+            InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
+        """
+        plan, results = plan.absolute(), results.absolute()  # the child has another working folder
+        log = results.parent / f"{cell.id}.log"
+        results.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+        limit = cell.plan.budget.wall_s + GRACE_S
+        request = Request(
+            words=(str(plan), digest, cell.id, str(results)),
+            more=(cluster,) if cluster else () if ledger is None else (str(ledger.absolute()),),
+            log=str(log),
+            folder=str(results.parent),
+            cluster=bool(cluster),
+        )
+        with self._take() as server:
+            try:
+                code = server.run(request, limit)
+            except TimeoutError:
+                raise InfraError(f"the cell {cell.id} did not end within {limit / 60:.0f} minutes") from None
+        if code != 0:
+            last = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip().rpartition("\n")[2]
+            raise InfraError(f"the cell {cell.id} ended with status {code}: {last or 'it printed no message'}")
+
+    @contextlib.contextmanager
+    def _take(self) -> Iterator[_Server]:
+        """Lend an idle server, or a new one. A server that fails its caller is stopped."""
+        with self._guard:
+            if self._closed:
+                raise InfraError("no cell begins any more: the processes that run cells have been stopped")
+            server = self._idle.pop() if self._idle else _Server(self._environment)
+            self._busy.add(server)
+        try:
+            yield server
+        except BaseException:
+            with self._guard:
+                self._busy.discard(server)
+            server.discard()
+            raise
+        with self._guard:
+            self._busy.discard(server)
+            if not self._closed and not server.has_ended:
+                self._idle.append(server)
+                return
+        server.discard()
+
+    def measure_cpu(self) -> float:
+        """Return the processor seconds of this process, its children that have ended, and the servers."""
+        with self._guard:
+            return measure_cpu() + sum(server.cpu_s for server in (*self._idle, *self._busy))
+
+    def close(self) -> None:
+        """Stop every server, and the cells that run. No further cell begins."""
+        with self._guard:
+            self._closed = True
+            idle, busy = [*self._idle], [*self._busy]
+            self._idle.clear()
+        for server in idle:
+            server.discard()
+        for server in busy:
+            server.stop()
