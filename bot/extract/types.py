@@ -57,7 +57,7 @@ class Repair:
     """One change to the reporter's text, made so that the text can run. Every change is recorded and shown."""
 
     kind: str
-    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step``, `DROP_CODE` …"""
+    """``add-import``, ``join-blocks``, ``strip-prompt``, ``strip-patch``, ``add-compile-step``, `DROP_CODE` …"""
     detail: str
 
 

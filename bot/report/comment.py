@@ -149,8 +149,7 @@ def render_footer(report: Report) -> str:
 
 
 _FOOTER = (
-    "Automatic answer of Reprobot. `/repro rerun` repeats it, `/repro help` lists commands, `/repro void REASON`"
-    " withdraws it (maintainers)."
+    "Reprobot, a bot: `/repro rerun` repeats this, `/repro help` lists commands, `/repro void REASON` contests it."
 )
 
 

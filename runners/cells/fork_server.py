@@ -1,7 +1,7 @@
 """A process that has imported the parts of a run, and forks a child for each cell. It runs one cell at a time.
 
-The imports take 0.3 s of processor time, which a sweep would spend again for each issue. ``multiprocessing`` has a
-fork server too, but gives it the whole environment of its parent, which holds a token.
+The imports take 0.8 s of processor time, half of it for ports. A sweep would spend that time again for each issue.
+``multiprocessing`` has a fork server too, but gives it the whole environment of its parent, which holds a token.
 
 A request is one line of JSON on standard input (`Request`), the answer one line on standard output (`Answer`). When
 standard input ends, or on SIGTERM, the server asks its child to end (SIGTERM), waits for it, and ends too.
@@ -24,7 +24,10 @@ from pathlib import Path
 import msgspec
 
 CHILD, CLUSTER = "runners.cells.child", "runners.cells.cluster"
-PRELOADED = (CHILD, "runners.investigation.investigate", "runners.toolchains.tvm", "runners.toolchains.iree")
+PRELOADED = (
+    *(CHILD, "runners.investigation.investigate", "runners.toolchains.tvm", "runners.toolchains.iree"),
+    *("runners.rewrite.python", "runners.rewrite.testcase"),  # with libcst, which takes half a second
+)
 STOP_S = 15.0
 """Time that a child has to remove its sandboxes before it is killed."""
 

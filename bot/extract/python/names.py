@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -133,6 +134,8 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
             continue
         called = read_dotted_name(node.func)
         tail = called.rpartition(".")[2]
+        if tail in _SHELLS and node.args:
+            written.update(_find_shell_outputs(_read_path(node.args[0], constants) or ""))
         paths = [p for p in (_read_path(a, constants) for a in _list_path_arguments(node)) if p]
         written.update(_find_named_outputs(node, constants))
         if tail == "open" and called in ("open", "io.open"):
@@ -182,6 +185,23 @@ def _find_command_outputs(node: ast.List | ast.Tuple, constants: dict[str, str])
         named = isinstance(flag, ast.Constant) and flag.value in ("-o", "--output")
         if named and (path := _read_path(value, constants)) is not None:
             yield path
+
+
+_SHELLS = {"system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
+"""Functions of ``os`` and ``subprocess`` that take a command as one text."""
+
+
+def _find_shell_outputs(command: str) -> Iterator[str]:
+    """Yield the files that a command writes: behind ``-o``, ``--output`` or ``>``."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return  # an open quote: a shell refuses the command
+    for word, following in pairwise([*words, ""]):
+        if word in ("-o", "--output", ">", ">>"):
+            yield following
+        elif word.startswith("--output="):
+            yield word.partition("=")[2]
 
 
 _PATH_KEYWORDS = {"file", "path", "filename", "f", "fname", "model_path", "filepath"}

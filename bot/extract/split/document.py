@@ -23,6 +23,7 @@ from bot.extract.command_line.shell import PROMPTED_LINE, is_command
 from bot.extract.links import find_linked_names
 from bot.extract.python.parse import parse_python
 from bot.extract.python.repair import drop_line_numbers
+from bot.extract.split.patches import read_added_tests
 from bot.extract.split.session import (
     is_interpreter_session,
     name_shown_files,
@@ -82,7 +83,7 @@ def split_block(block: CodeBlock) -> list[Piece]:
     # The language word of ``[Python]``, ``{.python}`` or ``.py title=x``.
     word = re.sub(r"[^\w+#-]", " ", block.info.lower()).strip().partition(" ")[0]
     if word in _DIFF_INFO or re.match(r"diff --git |--- a/|@@ -\d", text):
-        return [replace(whole, kind=Kind.DIFF)]
+        return read_added_tests(whole) or [replace(whole, kind=Kind.DIFF)]
     if is_interpreter_session(text) and parse_python(text) is None:  # it parses if the prompts are in a docstring
         return split_interpreter_session(whole)
     labelled_otherwise = classify_text(text) is Kind.MLIR  # people label MLIR as llvm, c or json for its colours

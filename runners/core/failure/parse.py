@@ -261,7 +261,8 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     if message.startswith("Traceback (most recent call last)"):
         message = ""
     if not message:
-        message = next((line.strip() for line in following if line.strip() and not _STACK_ROW.match(line)), "")
+        rows = _skip_notice([line.strip() for line in following if line.strip() and not _STACK_ROW.match(line)])
+        message = next(iter(rows), "")
     if name.endswith(vocabulary.diagnostic_errors):
         message = message.removeprefix("error: ")
     detail = _find_telling_line(name, lines[:at], following, vocabulary)
@@ -275,6 +276,20 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
 
 _STACK_ROW = re.compile(r"\s{0,8}(?:\[bt\] \(\d{1,4}\)|\d{1,4}: \S|#\d{1,4} |File \")")
 """A row of a native stack inside a message. Of a quotation that breaks off there, the message is not known."""
+_RULER = re.compile(r"([-=*_#])\1{7,}")
+
+
+def _skip_notice(rows: list[str]) -> list[str]:
+    """Return the rows below a notice between two rulers, such as where to report errors; all rows without a notice.
+
+    TVM 0.8 to 0.13 print such a notice above the message of every failed check.
+    """
+    if not rows or not _RULER.fullmatch(rows[0]):
+        return rows
+    end = next((at for at, row in enumerate(rows) if at and _RULER.fullmatch(row)), len(rows) - 1)
+    return rows[end + 1 :]
+
+
 MAX_TRACEBACK = 200
 """Lines above an exception that are searched for its traceback."""
 

@@ -66,6 +66,12 @@ def test_bug_is_no_shortage(error: Exception) -> None:
     assert explain_shortage(error) is None
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_modules() -> None:
+    """Compile our modules first, as an installer does: CPython 3.11 can hang if memory ends in its compiler."""
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "bot", "runners"], cwd=ROOT, check=True)
+
+
 def reproduce(folder: Path, mib: int) -> tuple[subprocess.Popen[str], str, str]:
     """Run the command line with a limit of address space."""
     (folder / "issue.md").write_text(ISSUE)

@@ -645,7 +645,7 @@ def test_the_last_line_says_how_to_run_again_and_how_to_contest() -> None:
     report = reports.regression()
     footer = render_comment(replace(report, log="https://github.com/a/b/actions/runs/7")).splitlines()[-3]
     for words in (
-        "`/repro rerun` repeats it",
+        "`/repro rerun` repeats this",
         "`/repro help`",
         "`/repro void REASON`",
         "(<https://github.com/a/b/actions/runs/7>)",

@@ -127,6 +127,31 @@ def test_a_message_on_the_next_line_is_found() -> None:
     assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0 | Mismatched elements: 3 / 16 (18.8%)"
 
 
+NOTICE = """\
+TVMError:
+---------------------------------------------------------------
+An error occurred during the execution of TVM.
+For more information, please see: https://tvm.apache.org/docs/errors.html
+---------------------------------------------------------------
+  Check failed: (a < b) is false: no such loop
+"""
+
+
+@pytest.mark.parametrize("margin", ["", "E   "])
+def test_a_notice_between_rulers_is_not_the_message(margin: str) -> None:
+    """TVM 0.8 to 0.13 print one above each failed check. Otherwise all failed checks are the same failure."""
+    seen = parse_signature("".join(margin + row for row in NOTICE.splitlines(keepends=True)), ALL_FAILURES)
+    assert seen is not None
+    assert seen.message == "Check failed: (a < b) is false: no such loop"
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_a_quotation_that_breaks_off_in_the_notice_has_no_message(rows: int) -> None:
+    seen = parse_signature("".join(NOTICE.splitlines(keepends=True)[:rows]), ALL_FAILURES)
+    assert seen is not None
+    assert (seen.type, seen.message) == ("TVMError", "")
+
+
 def test_a_generic_header_is_completed_by_the_telling_line() -> None:
     """Two schedule errors with one header differ in their last line."""
     one = parse_signature(SCHEDULE, ALL_FAILURES)
