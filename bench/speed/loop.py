@@ -1,20 +1,26 @@
-"""Time to an answer, against the shell loop that an answer replaces.
+"""Time to an answer, against the loops that an answer replaces.
 
     python -m bench.speed.loop [ROUNDS] [ISSUE…]
 
-For each issue (by default three of ``examples/issues``), warm, in turns within each round:
+For each issue (by default eight of ``examples/issues``, half of them about TVM), in turns within each round:
 
-- ``reprobot reproduce``, from outside: until the first run has ended, until the last run of the testcase as posted
-  has ended (the verdict rests on these), and until the comment is printed;
-- the loop over the same releases, each as often as Reprobot ran it: ``uv run --with`` (offline, its cache warm), and
-  the interpreters of the ready environments.
+- ``reprobot reproduce`` with a warm store, from outside: until the first run has ended, until the last run of the
+  testcase as posted has ended (the verdict rests on these), and until the comment is printed;
+- the same answer from a ledger of its runs: ``reprobot sweep`` of a folder with this one issue;
+- the loop over the same releases, each as often as Reprobot ran it: ``uv run --with`` (offline, its cache warm), the
+  interpreters of ready environments, ``nox`` (one session for each release, its environments ready), and
+  ``podman run`` (a container for each run, from the folder of our podman engine). A way that this machine lacks is
+  left out, with the reason. All ways must end in the same exit codes; an issue for which they do not is left out, and
+  the exit code is 1.
 
-The floor is the least that any way could take: each run's own time after the imports, divided by the processors; and
-the same with one warm-up for each release. Both are measured once, with one fork of a warm process for each release.
+Once for each issue: ``reprobot reproduce`` with an empty store beside a warm cache of uv, and the floor. The floor is
+the least that any way could take: each run's own time after the imports, divided by the processors; and the same with
+one warm-up for each release. It is measured with one fork of a warm process for each release.
 
-A ratio is the median over the rounds of two ways in the same round, with the least and the most. Stages and runs go
-to ``--stages FILE`` as JSON, one line for each bar of a Gantt chart: checkout, round, issue, name, begin and end in
-seconds. ``--also DIR`` measures another checkout in the same rounds, such as the commit before a change.
+A ratio is the median over the rounds of two ways in the same round, with the least and the most. ``--times FILE``
+takes all seconds as JSON, one line for each issue and way. Stages and runs go to ``--stages FILE`` as JSON, one line
+for each bar of a Gantt chart: checkout, round, issue, name, begin and end in seconds. ``--also DIR`` measures another
+checkout in the same rounds, such as the commit before a change. ``--only WAY`` limits the ways.
 """
 
 from __future__ import annotations
@@ -22,72 +28,39 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.speed.probe import LIMITS, make_uv_words, run_process, say
-from bot.extract import extract
-from bot.extract.types import Repro
-from bot.forge.source import parse_issue
-from runners.core.packages.catalogue import load_catalogue
-from runners.core.protocol import Testcase
-from runners.environments.store import Environment, open_store
-from runners.probe.layout import GUEST_ENV, make_layout, make_task
+from bench.speed.answers import COLD, LEDGER, ROOT, Ledger, Subject, read_subject, reproduce, reproduce_cold
+from bench.speed.course import COMMENT, FIRST, VERDICT, CallFailed, list_bars
+from bench.speed.probe import LIMITS, say
+from bench.speed.ways import NOX, PODMAN, READY, UV, Way, find_environment, open_ways
+from runners.environments.store import default_root
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import open_probe_session
 from runners.probe.task import Conditions
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import select_engine
-from runners.toolchains import find_toolchain
 
-ROOT = Path(__file__).parents[2]
-ISSUES = ("two-dense-layers-share-one-weight", "take-columns-reordered", "named-add-unknown-after-upgrade")
+ISSUES = {
+    "two-dense-layers-share-one-weight": "TVM, fixed",
+    "take-columns-reordered": "TVM, the testcase is invalid",
+    "equal-on-bool-tensors": "TVM, confirmed",
+    "topk-repeated-values-from-source-build": "TVM, not reproduced",
+    "named-add-unknown-after-upgrade": "IREE, a regression: the compiler refuses the program",
+    "unused-tensor-argument-crash": "IREE, a crash, fixed",
+    "f16-row-sums-stuck-at-256": "IREE, a regression: wrong values on the command line",
+    "python-float-argument-arrives-as-zero": "IREE, wrong values through Python, fixed",
+}
 ROUNDS = 5
-UV, READY = "uv run --with", "ready environments"
-FIRST, VERDICT, COMMENT = "first answer", "verdict", "comment"
-_RUN = re.compile(r"(?P<mark>\S+) \S+ (?P<run>\S+ on \S+?)(?P<variant> \(\w+\))?: .*, (?P<s>[\d.]+) s$")
-_STAGE = re.compile(r"(?P<stage>[a-z][a-z ]+) …$")
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A stage or a run, in seconds since the start."""
-
-    name: str
-    begin: float
-    end: float
-    as_posted: bool = False
-    """True for a run of the testcase as posted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """One call of ``reprobot reproduce``, seen from outside."""
-
-    bars: tuple[Bar, ...]
-    seconds: float
-
-    @property
-    def times(self) -> dict[str, float]:
-        posted = [bar.end for bar in self.bars if bar.as_posted]
-        return {FIRST: min(posted), VERDICT: max(posted), COMMENT: self.seconds}
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """An issue, and the runs that its answer takes: release → number of runs."""
-
-    path: Path
-    testcase: Testcase
-    runs: Counter[str]
+FLOOR = "floor and warm-ups"
+LOOPS = (UV, READY, NOX, PODMAN)
 
 
 def main() -> int:
@@ -95,161 +68,113 @@ def main() -> int:
     parser.add_argument("rounds", nargs="?", type=int, default=ROUNDS)
     parser.add_argument("issues", nargs="*", default=[str(ROOT / f"examples/issues/{name}.md") for name in ISSUES])
     parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--only", action="append", choices=(*LOOPS, LEDGER, COLD), metavar="WAY")
     parser.add_argument("--also", type=Path, action="append", default=[], metavar="DIR")
     parser.add_argument("--stages", type=Path)
+    parser.add_argument("--times", type=Path)
     chosen = parser.parse_args()
+    wanted = frozenset(chosen.only or (*LOOPS, LEDGER, COLD))
+    checkouts = (ROOT, *chosen.also)
     stages: list[str] = []
-    ratios: dict[str, list[float]] = {}
-    for issue in chosen.issues:
-        measured = measure_issue(Path(issue), chosen.rounds, chosen.sandbox, (ROOT, *chosen.also), stages)
-        for name, value in measured.items():
+    rows: list[str] = []
+    ratios: dict[tuple[str, str], list[float]] = {}
+    failed = []
+    for issue in map(Path, chosen.issues):
+        try:
+            subject = read_subject(issue, chosen.sandbox, checkouts)
+            times = measure_issue(subject, chosen.rounds, chosen.sandbox, checkouts, wanted, stages)
+        except CallFailed as reason:
+            failed.append(f"{issue.stem} is left out: {reason}")
+            say(failed[-1])
+            continue
+        floor = measure_floor(subject, select_engine(chosen.sandbox))
+        rows += [make_row(subject, name, seconds) for name, seconds in times.items()]
+        rows += [make_row(subject, name, [seconds]) for name, seconds in floor.items()]
+        for name, value in report(subject, times, floor).items():
             ratios.setdefault(name, []).append(value)
-    say(f"\nmedian over {len(chosen.issues)} issues\n")
-    for name, values in ratios.items():
-        say(f"- {name}: {median(values):.2f} ({min(values):.2f} … {max(values):.2f})")
-    if chosen.stages is not None:
-        chosen.stages.write_text("".join(stages))
-    return 0
+        if chosen.times is not None:
+            chosen.times.write_text("".join(rows))
+        if chosen.stages is not None:
+            chosen.stages.write_text("".join(stages))
+    say(f"\nmedian over {len(chosen.issues) - len(failed)} issues (least … most)\n")
+    for line in format_ratios(ratios):
+        say(line)
+    return int(bool(failed))
+
+
+def make_row(subject: Subject, name: str, seconds: Sequence[float]) -> str:
+    return json.dumps({"issue": subject.path.stem, "way": name, "seconds": list(seconds)}, ensure_ascii=False) + "\n"
 
 
 def measure_issue(
-    path: Path, rounds: int, sandbox: str, checkouts: Sequence[Path], stages: list[str]
-) -> dict[str, float]:
-    """Measure one issue, and print its table. Return the ratios."""
-    subject = read_subject(path, sandbox, checkouts)
-    with tempfile.TemporaryDirectory() as name:
-        ways = make_loops(subject, Path(name))
-        ended = {name: way() for name, way in ways.items()}  # uv's cache is warm then
-        if ended[UV] != ended[READY]:
-            raise SystemExit(f"the two loops end in different ways: {ended}")
-        times: dict[str, list[float]] = {}
+    subject: Subject, rounds: int, sandbox: str, checkouts: Sequence[Path], wanted: frozenset[str], stages: list[str]
+) -> dict[str, list[float]]:
+    """Return way or event → its seconds in each round; once for a cold store.
+
+    Raises:
+        CallFailed: two ways end differently, or the ledger gives another verdict.
+    """
+    times: dict[str, list[float]] = {}
+    # On the disk of uv's cache, environments are hard links into it.
+    beside = tempfile.TemporaryDirectory(dir=default_root().parent, prefix="reprobot-bench-")
+    with beside as name, ExitStack() as stack:
+        folder = Path(name)
+        # Both loops on the host are always there: they are the measure of the others.
+        ways, problems = open_ways(subject.testcase, subject.runs, folder, stack, wanted | {UV, READY})
+        for problem in problems:
+            say(problem)
+        check_endings(subject, {name: way() for name, way in ways.items()})  # uv's cache is warm then
+        turns: dict[str, Callable[[int], dict[str, float]]] = {}
+        for checkout in checkouts:
+            turns[str(checkout)] = partial(time_answer, subject, sandbox, checkout, stages)
+        if LEDGER in wanted:
+            ledger = Ledger(subject, folder / "ledger")
+            ledger.answer()
+            turns[LEDGER] = partial(time_ledger, ledger)
+        turns |= {name: partial(time_way, name, way) for name, way in ways.items()}
+        names = list(turns)
         for number in range(rounds):
-            order: list[Path | str] = [*checkouts, *ways]
-            for way in order[number % len(order) :] + order[: number % len(order)]:
-                if isinstance(way, Path):
-                    course = reproduce(path, sandbox, way)
-                    stages += list_bars(course, path, number, way)
-                    for event, seconds in course.times.items():
-                        times.setdefault(name_event(event, way), []).append(seconds)
-                else:
-                    began = time.monotonic()
-                    ways[way]()
-                    times.setdefault(way, []).append(time.monotonic() - began)
-    floor = measure_floor(subject, select_engine(sandbox))
-    return report(subject, dict(sorted(times.items())), floor)
+            for turn in names[number % len(names) :] + names[: number % len(names)]:
+                for event, seconds in turns[turn](number).items():
+                    times.setdefault(event, []).append(seconds)
+    if COLD in wanted:
+        course = reproduce_cold(subject.path, sandbox)
+        times |= {f"{event}, {COLD}": [seconds] for event, seconds in course.times.items()}
+    return dict(sorted(times.items()))
+
+
+def check_endings(subject: Subject, ended: dict[str, list[int]]) -> None:
+    """Refuse ways that end differently. Say so if Reprobot's runs did: it varies the conditions of its runs."""
+    if len({tuple(codes) for codes in ended.values()}) > 1:
+        raise CallFailed(f"the ways end differently: {ended}")
+    seen = {version: set[int]() for version in subject.runs}
+    for version, code in zip(subject.runs.elements(), next(iter(ended.values())), strict=True):
+        seen[version].add(code)
+    if seen != subject.endings:
+        say(f"{subject.path.stem}: Reprobot's runs ended as {subject.endings}, those of the loops as {seen}")
+
+
+def time_answer(subject: Subject, sandbox: str, checkout: Path, stages: list[str], number: int) -> dict[str, float]:
+    course = reproduce(subject.path, sandbox, checkout)
+    stages += list_bars(course, subject.path, number, checkout)
+    return {name_event(event, checkout): seconds for event, seconds in course.times.items()}
 
 
 def name_event(event: str, checkout: Path) -> str:
     return event if checkout == ROOT else f"{event}, {checkout.name}"
 
 
-def read_subject(path: Path, sandbox: str, checkouts: Sequence[Path]) -> Subject:
-    """Read the issue, and reproduce it once: for the runs of its answer, and to warm every cache."""
-    extraction = extract(parse_issue(path.read_bytes(), source=path.name, today=datetime.now(tz=UTC).date()))
-    if not isinstance(extraction, Repro):
-        raise SystemExit(f"{path} has no testcase")
-    with tempfile.TemporaryDirectory() as folder:
-        document = Path(folder, "document.json")
-        for checkout in checkouts[::-1]:
-            reproduce(path, sandbox, checkout, ("--json", str(document)))
-        seen = json.loads(document.read_text())["observations"]
-    posted = [one for one in seen if one["variant"] == "original" and one["device"] == extraction.device]
-    return Subject(path, extraction.testcase, Counter(one["version"] for one in posted))
+def time_ledger(ledger: Ledger, _number: int) -> dict[str, float]:
+    return {f"{COMMENT}, {LEDGER}": ledger.answer()}
 
 
-def reproduce(path: Path, sandbox: str, checkout: Path, more: Sequence[str] = ()) -> Course:
-    """Run ``reprobot reproduce`` and note when each line of progress arrives."""
-    words = [sys.executable, "-m", "bot", "reproduce", str(path.absolute()), "--sandbox", sandbox, *more]
+def time_way(name: str, way: Way, _number: int) -> dict[str, float]:
     began = time.monotonic()
-    # An installed package has byte code. A checkout gets it from its first call, if the shell does not forbid that.
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(
-        words,
-        cwd=checkout,
-        env=variables,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stderr is not None
-        lines = [(time.monotonic() - began, line.strip()) for line in process.stderr]
-    seconds = time.monotonic() - began
-    if process.returncode:
-        raise SystemExit("\n".join(line for _, line in lines[-5:]))
-    return Course(tuple(read_bars(lines, seconds)), seconds)
+    way()
+    return {name: time.monotonic() - began}
 
 
-def read_bars(lines: Sequence[tuple[float, str]], seconds: float) -> Iterator[Bar]:
-    begun = [(at, found["stage"]) for at, line in lines if (found := _STAGE.match(line))]
-    yield Bar("start", 0.0, begun[0][0])
-    for (at, stage), (after, _) in zip(begun, [*begun[1:], (seconds, "")], strict=True):
-        yield Bar(stage, at, after)
-    for at, line in lines:
-        if (found := _RUN.match(line)) is not None:
-            name = f"{found['mark']} {found['run']}{found['variant'] or ''}"
-            yield Bar(name, at - float(found["s"]), at, as_posted=found["variant"] is None)
-
-
-def list_bars(course: Course, path: Path, number: int, checkout: Path) -> Iterator[str]:
-    for bar in course.bars:
-        row: dict[str, object] = {
-            "checkout": checkout.name,
-            "round": number,
-            "issue": path.stem,
-            "name": bar.name,
-            "begin": bar.begin,
-            "end": bar.end,
-        }
-        yield json.dumps(row, ensure_ascii=False) + "\n"
-
-
-def make_loops(subject: Subject, folder: Path) -> dict[str, Callable[[], list[int]]]:
-    """Return the two loops. Both run the releases one after the other, as a shell does."""
-    for name, text in subject.testcase.files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    environments = {version: find_environment(subject.testcase, version) for version in subject.runs}
-    runs = [environments[version] for version in subject.runs.elements()]
-    return {
-        UV: lambda: [run_with_uv(one, subject.testcase, folder) for one in runs],
-        READY: lambda: [run_ready(one, subject.testcase, folder) for one in runs],
-    }
-
-
-def find_environment(testcase: Testcase, version: str) -> Environment:
-    return open_store().get_environment(load_catalogue().find(testcase.toolchain, version), testcase.requirements)
-
-
-def run_with_uv(environment: Environment, testcase: Testcase, folder: Path, *, limit: tuple[str, ...] = ()) -> int:
-    """Run the steps with ``uv run --with``, each behind the words of ``limit``, such as ``timeout 60``."""
-    words = [*limit, *make_uv_words(environment, testcase.toolchain, testcase.requirements)]
-    quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    variables = {**quiet, **find_toolchain(testcase.toolchain).VARIABLES, "UV_CACHE_DIR": str(open_store().uv.cache)}
-    return run_steps([[*words, *step] for step in testcase.steps], folder, variables)
-
-
-def run_ready(environment: Environment, testcase: Testcase, folder: Path) -> int:
-    site, python = str(environment.site_packages), str(environment.interpreter.executable)
-    task = make_task(environment, testcase, LIMITS)
-    inside = f"{GUEST_ENV}/lib/python{environment.interpreter.version}/site-packages"
-    commands = []
-    for name, *arguments in testcase.steps:
-        program = task.tools[name]
-        words = (program,) if isinstance(program, str) else program
-        shown = [word.replace(inside, site).replace(f"{GUEST_ENV}/bin/python", python) for word in words]
-        commands.append([*shown, *arguments])
-    variables = {**find_toolchain(testcase.toolchain).VARIABLES, "PYTHONPATH": site, "PATH": os.environ["PATH"]}
-    return run_steps(commands, folder, variables)
-
-
-def run_steps(commands: Sequence[Sequence[str]], folder: Path, variables: dict[str, str]) -> int:
-    """Run the steps up to the first that fails, as a shell does with ``set -e``. Return the last exit code.
-
-    ``uv run`` exits with the number of a signal, negative, as a byte.
-    """
-    codes = (run_process(list(words), folder, variables)[0] % 256 for words in commands)
-    return next((code for code in codes if code), 0)
+# ---------------------------------------------------------------------------------------------- floor, report
 
 
 def measure_floor(subject: Subject, engine: Engine) -> dict[str, float]:
@@ -266,27 +191,50 @@ def measure_floor(subject: Subject, engine: Engine) -> dict[str, float]:
         own += times * seconds
         warm_up += max(0.0, first - seconds)
     cores = os.cpu_count() or 1
-    return {"floor": own / cores, "floor and warm-ups": (own + warm_up) / cores}
+    return {"floor": own / cores, FLOOR: (own + warm_up) / cores}
 
 
-def report(subject: Subject, times: dict[str, list[float]], floor: dict[str, float]) -> dict[str, float]:
-    say(f"\n{subject.path.stem}: {subject.runs.total()} runs of {len(subject.runs)} releases\n")
-    say(f"| until | seconds, median (least … most) | × {UV} | × {READY} |\n|---|---|---|---|")
+def report(subject: Subject, times: dict[str, list[float]], floor: dict[str, float]) -> dict[tuple[str, str], float]:
+    """Print the table of an issue. Return its ratios: an event and its measure → the median."""
+    say(f"\n{subject.path.stem} ({subject.verdict}): {subject.runs.total()} runs of {len(subject.runs)} releases\n")
+    loops = [name for name in LOOPS if name in times]
+    say(f"| until | seconds, median (least … most) | {' | '.join(f'× {name}' for name in loops)} |")
+    say(f"|{'---|' * (2 + len(loops))}")
     for name, seconds in times.items():
-        ratios = [_format_spread(_divide(seconds, times[way])) for way in (UV, READY)]
-        say(f"| {name} | {_format_spread(seconds)} | {ratios[0]} | {ratios[1]} |")
+        ratios = [format_spread(divide(seconds, times[way])) for way in loops]
+        say(f"| {name} | {format_spread(seconds)} | {' | '.join(ratios)} |")
     for name, value in floor.items():
-        say(f"| {name} | {value:.2f} | {value / median(times[UV]):.2f} | {value / median(times[READY]):.2f} |")
-    shown = {f"{name} × {UV}": median(_divide(times[name], times[UV])) for name in times if name not in (UV, READY)}
-    limit = floor["floor and warm-ups"]
-    return {**shown, f"{VERDICT} × floor and warm-ups": median(seconds / limit for seconds in times[VERDICT])}
+        say(f"| {name} | {value:.2f} | {' | '.join(f'{value / median(times[way]):.2f}' for way in loops)} |")
+    shown = {
+        (name, way): median(divide(seconds, times[way]))
+        for way in loops
+        for name, seconds in times.items()
+        if name not in LOOPS
+    }
+    limit = floor[FLOOR]
+    return {**shown, **{(event, FLOOR): median(times[event]) / limit for event in (FIRST, VERDICT, COMMENT)}}
 
 
-def _divide(mine: Sequence[float], others: Sequence[float]) -> list[float]:
+def format_ratios(ratios: Mapping[tuple[str, str], Sequence[float]]) -> Iterator[str]:
+    """Yield a table: a line for each event, a column for each measure. A ratio that was not measured is a dash."""
+    if not ratios:
+        return
+    events, measures = (list(dict.fromkeys(names)) for names in zip(*ratios, strict=True))
+    yield f"| until | {' | '.join(f'× {measure}' for measure in measures)} |"
+    yield f"|{'---|' * (1 + len(measures))}"
+    for event in events:
+        found = (ratios.get((event, measure)) for measure in measures)
+        yield f"| {event} | {' | '.join('–' if one is None else format_spread(one) for one in found)} |"
+
+
+def divide(mine: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Return the ratios of the same rounds; of a single value, to the median of all rounds."""
+    if len(mine) != len(others):
+        return [one / median(others) for one in mine]
     return [one / other for one, other in zip(mine, others, strict=True)]
 
 
-def _format_spread(values: Sequence[float]) -> str:
+def format_spread(values: Sequence[float]) -> str:
     return f"{median(values):.2f} ({min(values):.2f} … {max(values):.2f})"
 
 

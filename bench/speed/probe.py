@@ -138,13 +138,18 @@ def _uv_run(environment: Environment, toolchain: str, folder: Path) -> object:
 def make_uv_words(environment: Environment, toolchain: str, requirements: Sequence[str] = ()) -> list[str]:
     """Return the words before a command that uv is to run with an environment's release."""
     release = load_catalogue().find(toolchain, environment.version)
-    wanted = (*release.distributions, "numpy", *find_toolchain(toolchain).COMPANIONS, *requirements)
-    words = [open_store().uv.binary, "run", "--quiet", "--isolated", "--no-project", "--offline", *_as_of(release)]
-    words += ["--python", str(environment.interpreter.executable)]
-    return words + [word for name in wanted for word in ("--with", name)]
+    words = [open_store().uv.binary, "run", "--quiet", "--isolated", "--no-project", "--offline"]
+    words += [*list_date_options(release), "--python", str(environment.interpreter.executable)]
+    return words + [word for name in list_packages(release, requirements) for word in ("--with", name)]
 
 
-def _as_of(release: Release) -> list[str]:
+def list_packages(release: Release, requirements: Sequence[str] = ()) -> list[str]:
+    """Return the packages that a release needs to run a testcase."""
+    return [*release.distributions, "numpy", *find_toolchain(release.toolchain).COMPANIONS, *requirements]
+
+
+def list_date_options(release: Release) -> list[str]:
+    """Return the options of uv that resolve a release as of its day."""
     return ["--exclude-newer", f"{release.as_of:%Y-%m-%dT%H:%M:%SZ}"] if release.as_of else []
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import msgspec
 
-from bench.speed.loop import find_environment, run_with_uv
 from bench.speed.probe import say
+from bench.speed.ways import Unavailable, find_environment, prepare_uv, run_with_uv
 from bench.tracker.play import open_sweep
 from bot.extract import extract
 from bot.extract.types import Repro
@@ -86,8 +86,11 @@ def main() -> None:
         write_dashboard(folder / "out", "sample", sweep.state, summary, sweep.catalogue, now=datetime.now(UTC))
         swept = time.monotonic() - began
         calls = list(list_calls(paths, folder / "out" / "runs.sqlite"))
-        for call in calls[:1]:
-            _call_uv(call)  # uv's own lookup is not safe for threads, so that it must not happen first in several
+        needs = {
+            (testcase.toolchain, version, testcase.requirements): (testcase, version) for testcase, version in calls
+        }
+        for call in needs.values():
+            _prepare_call(call)  # also uv's own lookup, which is not safe for threads
         began, cpu = time.monotonic(), measure_cpu()
         with ThreadPoolExecutor(chosen.jobs) as executor:
             failed = sum(executor.map(_call_uv, calls))
@@ -100,6 +103,14 @@ def main() -> None:
         rate = answered / seconds / chosen.jobs * 3600
         say(f"{what}: {seconds:.0f} s, {used:.0f} s of processor time, {rate:.0f} issues per core-hour")
     say(f"sweep ÷ loop: {swept / looped:.2f} of the time, {cpu_swept / cpu_looped:.2f} of the processor time")
+
+
+def _prepare_call(call: tuple[Testcase, str]) -> None:
+    testcase, version = call
+    try:
+        prepare_uv(find_environment(testcase, version), testcase)
+    except (ReprobotError, OSError, Unavailable) as reason:
+        say(f"the loop lacks {testcase.toolchain} {version}: {reason}")
 
 
 def _call_uv(call: tuple[Testcase, str]) -> bool:

@@ -105,6 +105,7 @@ def assemble_report(
         releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
         repository=repository or "",
         unranked=ranked.problem,
+        times=seen.times,
     )
 
 

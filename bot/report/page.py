@@ -19,6 +19,7 @@ from markupsafe import Markup
 from bot.extract.types import Repro
 from bot.report.comment import list_decision_notes, render_comment
 from bot.report.document import format_json, make_document
+from bot.report.gantt import draw_chart
 from bot.report.matrix import MARKS, NO_ANSWER, describe_run, make_matrix
 from bot.report.picture import draw_timeline
 from bot.report.quote import clean_text, escape_prose
@@ -55,6 +56,7 @@ def render_page(report: Report) -> str:
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=make_matrix(report.observations),
             picture=draw_timeline(report),
+            chart=draw_chart(report.times),
             strip=_render_strip(report),
             failure=_render_html(render_failure(report)),
             reasons=_render_html(render_reasons(report)),

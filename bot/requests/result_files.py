@@ -31,6 +31,7 @@ from runners.core.protocol import (
     Observation,
     Plan,
     Smaller,
+    Times,
 )
 from runners.toolchains import find_toolchain
 
@@ -59,6 +60,8 @@ def read_results(
 ) -> JobResults:
     """Read the results of ``cells`` under ``folder``. A file's content never raises an error.
 
+    The times are those of the cell that took longest: each cell counts from its own start.
+
     ``refused`` maps each cell whose artifact has no proven origin to the reason: its file is not read.
     """
     read = [_read_cell(folder, cell, plan_sha256, (refused or {}).get(cell.id)) for cell in cells]
@@ -75,6 +78,7 @@ def read_results(
                 reused=sum(one.cost.reused for one in good),
                 seconds=sum(one.cost.seconds for one in good),
             ),
+            times=max((one.times for one in good), key=lambda times: times.seconds, default=Times()),
         ),
         problems=tuple(one for one in read if isinstance(one, RefusedResult)),
     )
@@ -168,6 +172,11 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
             yield "a fork, a sandbox or a driver in it is none that a run can have"
         if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:
             yield "a number in it is none that a run can have"
+    if not all(run.version in builds and run.device in devices for run in seen.times.runs):
+        yield "it claims the times of runs that were not planned"
+    spans = [*((one.begin, one.end) for one in seen.times.stages), *((one.begin, one.end) for one in seen.times.runs)]
+    if any(end < begin for begin, end in spans):
+        yield "a number in it is none that a run can have"
 
 
 _FORK = re.compile(r"[0-9a-f]{7,40}, carried by [A-Za-z][\w.-]{0,60} \d[\w.+]{0,40}", re.ASCII)

@@ -10,7 +10,7 @@ from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.verdict.grounds import Ground, weigh_grounds
 from runners.core.packages.catalogue import Release
-from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Plan, Smaller, Suspect
+from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Plan, Smaller, Suspect, Times
 
 
 class VerdictKind(StrEnum):
@@ -166,6 +166,9 @@ class Report:
     """True if the bot reads edits of the issue and replies of its author, so that a run starts without a command."""
     unranked: str = ""
     """Clause on why the commits of its changes are not ranked although they should be; empty if none was to be."""
+
+    times: Times = field(default_factory=Times)
+    """How the runs spent their time. With several cells: of the cell that took longest."""
 
     def find_release(self, version: str) -> Release | None:
         """Return the facts about a build; None if the catalogue has none."""

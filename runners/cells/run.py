@@ -6,6 +6,7 @@ The plan is used only if its bytes have the sha256 from the planning job. Output
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -14,7 +15,7 @@ from runners.core.bench import Bench
 from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
-from runners.core.protocol import CellResult, Investigation, JobCell, Plan, digest_of
+from runners.core.protocol import CellResult, Investigation, JobCell, Plan, TimedStage, Times, digest_of
 from runners.core.runs import Tell
 from runners.hardware.gpu import EPHEMERAL
 
@@ -32,8 +33,16 @@ def run_plan(
         return msgspec.structs.replace(seen, conditions=bench.conditions)
     from runners.minimization.minimize import try_minimize  # its parser takes 0.15 s, which few runs need
 
+    began = time.monotonic()
     found, why = try_minimize(bench, plan, seen.observations)
-    return msgspec.structs.replace(seen, smaller=found, conditions=(*bench.conditions, *why))
+    times = _add_minimization(seen.times, time.monotonic() - began)
+    return msgspec.structs.replace(seen, smaller=found, conditions=(*bench.conditions, *why), times=times)
+
+
+def _add_minimization(times: Times, seconds: float) -> Times:
+    """Return the times with the reduction of the testcase, which follows the last stage."""
+    stage = TimedStage(name="minimization", begin=times.seconds, end=round(times.seconds + seconds, 3))
+    return msgspec.structs.replace(times, stages=(*times.stages, stage))
 
 
 def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCell], Bench]) -> CellResult:

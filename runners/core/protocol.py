@@ -550,6 +550,44 @@ class Cost(Wire, frozen=True, kw_only=True):
     """Time of the runs that were made."""
 
 
+Instant = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
+"""Seconds since the start of an investigation."""
+
+
+StageName = Literal["matrix", "bisection", "confirmation", "diagnosis", "between releases", "minimization"]
+
+
+class TimedStage(Wire, frozen=True, kw_only=True):
+    """A stage of an investigation."""
+
+    name: StageName
+    begin: Instant
+    end: Instant
+
+
+class TimedRun(Wire, frozen=True, kw_only=True):
+    """A run that was made, also one for a diagnosis and one that was made early and not used."""
+
+    version: Name
+    device: Name
+    begin: Instant
+    end: Instant
+    seconds: Instant = 0.0
+    """Time of the testcase in its sandbox. The rest of the time prepared the environment and the sandbox."""
+
+
+class Times(Wire, frozen=True, kw_only=True):
+    """How an investigation spent its time."""
+
+    stages: Annotated[tuple[TimedStage, ...], msgspec.Meta(max_length=50)] = ()
+    runs: Annotated[tuple[TimedRun, ...], msgspec.Meta(max_length=2000)] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The end of the last stage or run."""
+        return max([*(one.end for one in self.stages), *(one.end for one in self.runs)], default=0.0)
+
+
 class Investigation(Wire, frozen=True, kw_only=True):
     """The results of all runs of one plan. ``observations`` are in the order of their runs."""
 
@@ -561,6 +599,7 @@ class Investigation(Wire, frozen=True, kw_only=True):
     conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
     """Facts about the machine and the sandbox that a reader of the verdict must know."""
     cost: Cost = Cost()
+    times: Times = Times()
 
 
 # ---------------------------------------------------------------------------------------------- jobs, over files

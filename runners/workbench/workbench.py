@@ -38,6 +38,7 @@ from runners.workbench.machine import Machine
 from runners.workbench.probes import get_image, get_stand_in, make_run
 from runners.workbench.recorded_runs import RecordedRuns
 from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
+from runners.workbench.stopwatch import Stopwatch
 from runners.workbench.tools import make_tools, open_executor
 
 DIAGNOSIS_THREADS = 3
@@ -60,7 +61,8 @@ class Workbench(Machine):
         which the answer rests, before the diagnosis.
         """
         dated = replace(self, day=plan.day)
-        runs = RecordedRuns(self.ledger, dated.execute, dated.find_surroundings, self.progress.say)
+        watch = Stopwatch()
+        runs = RecordedRuns(self.ledger, watch.time_runs(dated.execute), dated.find_surroundings, self.progress.say)
         with (
             handle_stop_signals(),
             closing(self.sessions),
@@ -73,7 +75,7 @@ class Workbench(Machine):
                 plan,
                 ahead.execute,
                 executor,
-                self.progress,
+                watch.time_stages(self.progress),
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
                 ahead=ahead,
@@ -81,7 +83,8 @@ class Workbench(Machine):
                 tell=tell,
             )
             try:
-                return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
+                seen = investigate_plan(plan, tools)
+                return msgspec.structs.replace(seen, cost=runs.cost, times=watch.times)
             finally:
                 ahead.withdraw()
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from bot.tracker.rows import Change
 from bot.verdict.verdict import Report
 from runners.core.packages.catalogue import load_catalogue
 from tests.bot.report import reports
+from tests.bot.report.test_gantt import TIMES
 from tests.bot.tracker.rows import SUMMARY, make_row
 from tests.support.browser import load_page
 
@@ -74,6 +76,11 @@ def show_dashboard() -> str:
     return render_dashboard("octo/compiler", rows, changes, (), SUMMARY, load_catalogue(), now=now)
 
 
+def show_times() -> str:
+    """Return a page with the chart of the runs' times, unfolded: axe skips what is folded."""
+    return render_page(replace(reports.regression(), times=TIMES)).replace("<details>", "<details open>")
+
+
 def show_page(make: Callable[[], Report]) -> str:
     return render_page(make())
 
@@ -81,6 +88,7 @@ def show_page(make: Callable[[], Report]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     **{name: partial(show_page, make) for name, make in reports.ALL.items()},
     "dashboard": show_dashboard,
+    "times": show_times,
 }
 
 

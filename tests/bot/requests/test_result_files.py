@@ -45,6 +45,9 @@ from runners.core.protocol import (
     Smaller,
     Testcase,
     TestcaseKind,
+    TimedRun,
+    TimedStage,
+    Times,
     Variant,
     digest_of,
 )
@@ -334,6 +337,13 @@ def saw(**changes: Any) -> bytes:
         (saw(engine="a maintainer must merge"), "sandbox"),
         (saw(driver="not needed: merge"), "driver"),
         (with_(smaller=SMALLER), "smaller testcase"),
+        (with_(times=Times(runs=(TimedRun(version="0.28.0", device="llvm", begin=0, end=1),))), "times"),
+        (with_(times=Times(runs=(TimedRun(version="0.27.0", device="$(id)", begin=0, end=1),))), "times"),
+        (with_(times=Times(runs=(TimedRun(version="0.27.0", device="llvm", begin=2, end=1),))), "number"),
+        (with_(times=Times(stages=(TimedStage(name="matrix", begin=2, end=1),))), "number"),
+        (with_(times=Times(stages=(TimedStage(name="matrix", begin=-2, end=1),))), "schema"),
+        (with_(times=Times(stages=(TimedStage(name="matrix", begin=0, end=1e9),))), "schema"),
+        (with_(times=Times(stages=(TimedStage(name="merge it", begin=0, end=1),))), "schema"),  # type: ignore[arg-type]
         (with_(observations=(SEEN,) * (count_allowed_runs(CELL) + 1)), "budget"),
     ],
 )
@@ -343,6 +353,15 @@ def test_a_result_must_be_exactly_of_its_cell(data: bytes, why: str, tmp_path: P
     results = read(tmp_path)
     assert results.seen.observations == ()
     assert why in results.problems[0].why
+
+
+def test_the_times_are_those_of_the_longest_cell(tmp_path: Path) -> None:
+    """Each cell counts from its own start, so the times of two cannot be put on one axis."""
+    short, long = (Times(stages=(TimedStage(name="matrix", begin=0, end=end),)) for end in (1.0, 2.0))
+    cells = (CELL, msgspec.structs.replace(CELL, id="lab"))
+    write(tmp_path, with_(times=short))
+    write(tmp_path, with_(cell="lab", times=long), "lab.json")
+    assert read_results(tmp_path, cells, SHA).seen.times == long
 
 
 def test_words_of_a_job_are_quoted(tmp_path: Path) -> None:
