@@ -26,6 +26,7 @@ from runners.environments.files import make_folder, walk_files, write_text
 _SCHEMA = 1
 RECORD = "record.json"
 """File in each entry that describes the entry's files. Written last."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class _EntryRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,19 +40,23 @@ class _EntryRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtomicDirs:
-    """Entries of one kind: ``<root>/<kind>/<name>/``. All kinds share ``building/`` and ``locks/``.
+    """Entries of one kind: ``<root>/<kind>/<name>/``. All kinds share ``building/``, ``locks/`` and ``checked/``.
 
     A name must not contain ``~``.
     """
 
     root: Path
     kind: str
+    trust_s: float = 0.0
+    """Seconds for which a comparison of an entry's files with its record stands, for other processes too."""
 
     def find(self, name: str) -> Path | None:
         """Return the entry if it is complete, and mark the entry as used now."""
         folder = self.root / self.kind / name
-        if not _is_complete(folder, name):
-            return None
+        if not self._was_checked(name):
+            if not _is_complete(folder, name):
+                return None
+            self._note_check(name)
         with contextlib.suppress(OSError):
             os.utime(folder)
         return folder
@@ -91,6 +96,7 @@ class AtomicDirs:
             doomed = tempfile.mkdtemp(prefix=f"{self.kind}~{name}~", dir=make_folder(self.root / "building"))
             with contextlib.suppress(FileNotFoundError):
                 (self.root / self.kind / name).rename(Path(doomed) / "entry")
+            self._find_note(name).unlink(missing_ok=True)
             try_remove_folder(Path(doomed))
 
     def _make_entry(self, name: str, fill: Callable[[Path], None]) -> Path:
@@ -120,6 +126,32 @@ class AtomicDirs:
                 on_wait()
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _was_checked(self, name: str) -> bool:
+        """True if the entry was complete less than ``trust_s`` ago, since the boot, and was not built again since."""
+        note = self._find_note(name)
+        try:
+            age_s = time.time() - note.stat().st_mtime
+            return 0 <= age_s < self.trust_s and note.read_text() == self._identify(name)
+        except OSError:
+            return False
+
+    def _note_check(self, name: str) -> None:
+        """Note that the entry is complete. Without trust, a note of another process ends too."""
+        note = self._find_note(name)
+        with contextlib.suppress(OSError):  # without the note, the next process compares the files again
+            if self.trust_s > 0:
+                write_text(note, self._identify(name))
+            else:
+                note.unlink(missing_ok=True)
+
+    def _find_note(self, name: str) -> Path:
+        return self.root / "checked" / f"{self.kind}~{name}"
+
+    def _identify(self, name: str) -> str:
+        """Return the identity of this copy of the entry on this boot. A new copy has a new record."""
+        record = (self.root / self.kind / name / RECORD).stat()
+        return f"{record.st_ino} {record.st_mtime_ns} {_BOOT.read_text().strip()}"
 
     def _find_lock(self, kind: str, name: str) -> Path:
         return make_folder(self.root / "locks") / f"{kind}~{name}"

@@ -100,6 +100,8 @@ class Store:
     """Receives a message before each slow step."""
     also_allowed: frozenset[str] = frozenset()
     """Distributions that a testcase may require besides those on the list."""
+    trust_s: float = 0.0
+    """Seconds for which the comparison of an environment's 20,000 files with its record stands. It takes 0.07 s."""
 
     def get_environment(self, release: Release, requirements: Sequence[str] = ()) -> Environment:
         """Return the environment of a release and a testcase's requirements. Resolve and build it if it is absent.
@@ -121,7 +123,7 @@ class Store:
 
     @property
     def _environments(self) -> AtomicDirs:
-        return AtomicDirs(root=self.root, kind="environments")
+        return AtomicDirs(root=self.root, kind="environments", trust_s=self.trust_s)
 
     @property
     def _wheels(self) -> AtomicDirs:
@@ -233,9 +235,9 @@ class Store:
             InfraError: a folder cannot be removed.
         """
         before = measure_disk_bytes(self.root)
-        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", CANARIES, *BESIDE)
+        parts = ("environments", "wheels", "building", "resolutions", "locks", "checked", "uv", "catalogue", CANARIES)
         try:
-            for part in parts:
+            for part in (*parts, *BESIDE):
                 if (self.root / part).exists():
                     remove_folder(self.root / part)
         except OSError as error:

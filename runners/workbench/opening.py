@@ -16,8 +16,13 @@ from runners.probe.canary import Canaries
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import remove_leftovers, select_engine
+from runners.sandbox.unprotected import Unprotected
 from runners.workbench.run_ledger import RunLedger
 from runners.workbench.workbench import Workbench
+
+TRUST_S = 600.0
+"""A sweep opens a workbench for each issue, and would compare the same files each time. Without a sandbox, a testcase
+can change them, so that each process compares them."""
 
 
 def open_workbench(
@@ -46,7 +51,7 @@ def open_workbench(
     store = _open_store(progress, also_allowed, download_mib)
     return Workbench(
         engine=engine,
-        store=store,
+        store=store if isinstance(engine, Unprotected) else replace(store, trust_s=TRUST_S),
         catalogue=catalogue,
         progress=progress,
         run_id=make_name(),

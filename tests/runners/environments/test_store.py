@@ -10,6 +10,7 @@ import itertools
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -29,7 +30,7 @@ import uv as uv_package
 from runners.core.errors import InfraError, UserError
 from runners.core.packages.catalogue import Release
 from runners.core.packages.requirements import check_requirements, load_allowed_requirements, parse_allowance
-from runners.environments import interpreters, uv as uv_module
+from runners.environments import atomic_dirs, interpreters, uv as uv_module
 from runners.environments.resolve import Unresolvable, render_lock
 from runners.environments.store import Environment, Store
 from runners.environments.uv import Pin, Uv
@@ -220,6 +221,33 @@ def test_lost_file_is_built_again(store: Store) -> None:
     environment = store.get_environment(RELEASE)
     (environment.site_packages / "tiny/more.py").unlink()
     assert run_in(store.get_environment(RELEASE), "import tiny.more; print(tiny.more.MORE)") == "2"
+
+
+def test_comparison_with_the_record_stands_for_a_while(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep asks for the same environments for each issue. A store without trust ends the trust of the others."""
+    trusting = replace(store, trust_s=60.0)
+    environment = trusting.get_environment(RELEASE)
+    measured: list[Path] = []
+
+    def measure(folder: Path) -> atomic_dirs.FolderMeasure:
+        measured.append(folder)
+        return measure_folder(folder)
+
+    measure_folder = atomic_dirs.measure_folder
+    monkeypatch.setattr(atomic_dirs, "measure_folder", measure)
+    trusting.get_environment(RELEASE)
+    assert len(measured) == 1
+    trusting.get_environment(RELEASE)
+    assert len(measured) == 1
+    replace(store, trust_s=0.0).get_environment(RELEASE)
+    trusting.get_environment(RELEASE)
+    assert len(measured) == 3
+    later = time.time() + 61
+    monkeypatch.setattr(time, "time", lambda: later)
+    trusting.get_environment(RELEASE)
+    assert len(measured) == 4
+    shutil.rmtree(environment.site_packages.parent)
+    assert trusting.get_environment(RELEASE).site_packages.is_dir()
 
 
 def test_invalid_resolution_is_made_again(store: Store) -> None:
