@@ -145,10 +145,12 @@ def test_an_interrupt_before_the_first_run_leaves_nothing_behind(number: signal.
 
 @contextlib.contextmanager
 def start_reproduction(*arguments: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the command line as a terminal does. A shell starts a job in the background with SIGINT ignored."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bot", "reproduce", *arguments],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         env={**os.environ, **variables}, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     with process:
         yield process
