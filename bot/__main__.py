@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import signal
 import sys
@@ -9,9 +10,10 @@ import traceback
 from types import FrameType
 
 from bot.report.quote import clean_text, escape_commands
-from runners.core.errors import ReprobotError, explain_shortage
+from runners.core.errors import InfraError, ReprobotError, explain_shortage
 
 INTERRUPTED = 130
+_NO_MEMORY = f"reprobot: {explain_shortage(MemoryError())}\n".encode()
 
 
 def main() -> None:
@@ -38,7 +40,12 @@ def main() -> None:
         sys.exit(0)
     except Exception as error:
         _exit_on_usage_error(error)
-        sys.exit(_explain_failure(error))
+        try:
+            code = _explain_failure(error)
+        except MemoryError:  # the explanation needs memory too
+            os.write(sys.stderr.fileno(), _NO_MEMORY)
+            code = InfraError.exit_code
+        sys.exit(code)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -56,18 +63,15 @@ def _stop_runs() -> None:
 def _explain_failure(error: Exception) -> int:
     """Print what to do about a shortage, or about a bug of ours. Return the exit code."""
     shortage = explain_shortage(error)
-    if shortage is None:
-        try:
-            trace = traceback.format_exc()
-            machine = f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}"
-        except MemoryError as ended:  # Python's own code can turn an earlier end of memory into another error
-            shortage = explain_shortage(ended)
     if shortage is not None:
         _print_error(f"reprobot: {shortage}")
         return shortage.exit_code
-    _print_error(f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n")
-    _print_error(machine)
-    _print_error(trace)
+    trace = traceback.format_exc()  # before the first line: Python can turn an end of memory into another error
+    machine = f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}"
+    text = (
+        f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n\n{machine}\n{trace}"
+    )
+    _print_error(text)
     return ReprobotError.exit_code
 
 

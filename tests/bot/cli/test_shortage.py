@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +38,7 @@ TOO_LITTLE = (50, 60, 70, 90)
 """MiB of address space: too little for the imports, for the plan, for a sandbox, for a thread. The exact place moves
 with the interpreter."""
 ENOUGH = 4096
+TRIES = 3
 
 
 @pytest.mark.parametrize(
@@ -73,24 +73,32 @@ def compiled_modules() -> None:
 
 
 def reproduce(folder: Path, mib: int) -> tuple[subprocess.Popen[str], str, str]:
-    """Run the command line with a limit of address space."""
+    """Run the command line with a limit of address space.
+
+    CPython 3.11 can also loop for ever if memory ends inside its import system, where no statement of ours runs: once
+    in ten runs on a loaded machine. Such a run is repeated.
+    """
     (folder / "issue.md").write_text(ISSUE)
     words = [sys.executable, "-m", "bot", "reproduce", str(folder / "issue.md"), "--toolchain", "python"]
     words += ["--versions", "3.11", "--sandbox", "bubblewrap", "--no-bisect"]
     limit = f"import os, resource, sys; resource.setrlimit({resource.RLIMIT_AS}, ({mib << 20},) * 2); "
-    started = subprocess.Popen(
-        [sys.executable, "-c", limit + "os.execv(sys.argv[1], sys.argv[1:])", *words],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        out, err = started.communicate(timeout=300)
-    except subprocess.TimeoutExpired:
-        os.kill(started.pid, signal.SIGKILL)
-        raise
-    return started, out, err
+    for _ in range(TRIES):
+        started = subprocess.Popen(
+            [sys.executable, "-c", limit + "os.execv(sys.argv[1], sys.argv[1:])", *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            out, err = started.communicate(timeout=90)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.communicate()
+            assert traces(started.pid) == []
+            continue
+        return started, out, err
+    raise AssertionError(f"none of {TRIES} runs ended")
 
 
 @pytest.mark.sandbox
