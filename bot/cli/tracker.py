@@ -40,7 +40,6 @@ from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selecti
 from bot.tracker.state import TrackerState, open_tracker_state
 from bot.tracker.sweep import SweepBudget, Task, TrackerSweep, list_tasks, merge_answers, plan_tasks, sweep_tracker
 from runners.cells.cluster import check_address
-from runners.cells.fork_server import measure_cpu
 from runners.cells.processes import CellProcesses
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
@@ -106,9 +105,9 @@ def run_sweep(
     with lock_folder(out), closing(CellProcesses(os.environ)) as processes:
         kept = open_tracker_state(out / STATE)
         run_plan = make_plan_runner(processes, frozenset(), runs, cluster)
-        sweep = replace(
-            _open_sweep(tracker, folder, forge, out, kept, settings_file, runs, run_plan, jobs, budget, pause),
-            read_cpu=processes.measure_cpu,
+        cpu = processes.measure_cpu
+        sweep = _open_sweep(
+            tracker, folder, forge, out, kept, settings_file, runs, run_plan, cpu, jobs, budget, pause
         )
         if results is not None:
             reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
@@ -210,6 +209,7 @@ def _open_sweep(
     settings_file: Path | None,
     runs: Path,
     run_plan: RunPlan,
+    read_cpu: Callable[[], float],
     jobs: int | None,
     budget: SweepBudget,
     pause: Callable[[float], None],
@@ -243,7 +243,7 @@ def _open_sweep(
         run_plan=run_plan,
         now=get_now,
         clock=time.monotonic,
-        read_cpu=measure_cpu,
+        read_cpu=read_cpu,
         measure_ledger=lambda: runs.stat().st_size,
         log=terminal.print_message,
         jobs=jobs or os.cpu_count() or 1,

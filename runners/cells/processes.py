@@ -69,6 +69,7 @@ class _Server:
 
         Raises:
             TimeoutError: the child did not end in time. The server is of no use any more.
+            InfraError: the server's line is no answer.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -82,7 +83,10 @@ class _Server:
         line = self._process.stdout.readline()
         if not line:
             return self._process.wait() or 1
-        answer = msgspec.json.decode(line, type=Answer)
+        try:
+            answer = msgspec.json.decode(line, type=Answer)
+        except msgspec.DecodeError as error:
+            raise InfraError(f"the process that runs cells gave no answer ({str(error)[:200]})") from None
         self.cpu_s = answer.cpu_s
         return answer.status
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import get_args
@@ -13,7 +13,7 @@ from runners.core.progress import Sink
 from runners.core.protocol import Cell, NotRun, Observation, StageName, TimedRun, TimedStage, Times
 from runners.core.runs import Execute, RunRequest, RunResult
 
-STAGES = frozenset(get_args(StageName))
+STAGES: Mapping[str, StageName] = {name: name for name in get_args(StageName)}
 """Stages that are noted. Stages inside of them, such as the search for builds, are not."""
 MOST = 2000
 """Most runs that are noted, as in `Times`."""
@@ -61,9 +61,9 @@ class Stopwatch:
         try:
             yield
         finally:
-            if name in STAGES:
+            if (known := STAGES.get(name)) is not None:
                 with self._lock:
-                    self._stages.append(TimedStage(name=name, begin=begin, end=self._read()))  # type: ignore[arg-type]
+                    self._stages.append(TimedStage(name=known, begin=begin, end=self._read()))
 
     def _note_run(self, request: RunRequest, begin: float, end: float, seconds: float) -> None:
         run = TimedRun(

@@ -12,7 +12,6 @@ from bot.extract.python.repair import dedent_text
 from bot.extract.split.statements import is_python_program
 from bot.extract.types import Repair
 
-_HEADER = re.compile(r"(?:diff --git |index [0-9a-f]|new file mode |--- |\+\+\+ |similarity |rename )")
 _TARGET = re.compile(r"\+\+\+ (?:b/)?(?P<path>[^\s]{1,300})")
 _TEST = re.compile(r"(?:^|/)tests?(?:ing)?/|(?:^|/)test_[^/]*$|_test\.\w+$")
 _KINDS = {".py": Kind.PYTHON, ".mlir": Kind.MLIR}
@@ -44,7 +43,7 @@ def _read_files(patch: str) -> Iterator[_File]:
             if file is not None:
                 yield file
             file = _File(found["path"])
-        elif file is not None and row.startswith("+") and not _HEADER.match(row):
+        elif file is not None and row.startswith("+"):
             file.added.append((number, row[1:]))
     if file is not None:
         yield file
