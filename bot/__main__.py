@@ -34,6 +34,9 @@ def main() -> None:
     except KeyboardInterrupt:
         _stop_runs()
         _print_error("reprobot: interrupted; nothing was left running")
+        # CPython remembers that the interrupt passed through text that it ran, such as the generated methods of a
+        # dataclass, and then ends ``python -m`` by SIGINT whatever the exit code is. Running other text forgets it.
+        exec("")  # noqa: S102
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the pipe has ended
