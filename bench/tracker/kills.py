@@ -269,7 +269,7 @@ def _find_leftovers(cluster: Cluster) -> list[str]:
         children = [
             one.describe()
             for one in remains.list_processes()
-            if "runners.cells.fork_server" in one.line or "bwrap" in one.line.partition("\0")[0]
+            if "runners.cells.server" in one.line or "bwrap" in one.line.partition("\0")[0]
             if one.pid not in ours
         ]
         if not (left := [*named, *children]) or time.monotonic() > deadline:

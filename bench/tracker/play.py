@@ -44,8 +44,8 @@ from bot.tracker.rows import IssueRow
 from bot.tracker.sources import FolderSource, Selection
 from bot.tracker.state import open_tracker_state
 from bot.tracker.sweep import TrackerSweep, list_tasks, plan_tasks, sweep_tracker
-from runners.cells.fork_server import measure_cpu
 from runners.cells.processes import CellProcesses
+from runners.cells.server import measure_cpu
 from runners.core.job_files import read_plan
 from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import NotRun

@@ -1,9 +1,9 @@
 """Run one cell of a plan on a worker of a Dask cluster. Needs the package ``distributed``.
 
 Dask's messages are pickles, so a worker that was taken over could run code in the process that reads its answer.
-That process is therefore a child without a token, as for a cell on this machine, and the bot reads the result file
-that the child writes, with the same checks. A worker runs the cell in a child process too: when the worker is killed,
-the child removes its sandboxes, and the scheduler gives the cell to another worker.
+That process is therefore a server without a token, as for a cell on this machine, and the bot reads the result file
+that the server writes, with the same checks. A worker runs the cell in a child process too: when the worker is
+killed, the child removes its sandboxes, and the scheduler gives the cell to another worker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from runners.cells.child import end_with_parent
 from runners.cells.processes import GRACE_S, CellProcesses
 from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan, write_result
@@ -73,10 +72,6 @@ def run_on_cluster(address: str, plan: bytes, digest: str, cell: JobCell) -> Cel
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise UserError("--cluster needs the package distributed: install reprobot[cluster]") from None
-    from runners.cells.cluster import (
-        run_on_worker,  # by its name, and not as a function of `__main__`: workers import it
-    )
-
     resources = {GPU: 1} if _needs_gpu(cell) else None
     try:
         with distributed.Client(address, timeout=CONNECT_S, set_as_default=False) as client:
@@ -120,10 +115,9 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
 def main(arguments: Sequence[str]) -> int:
     """Send one cell to a cluster and write its result file. Return the exit status."""
     parser = argparse.ArgumentParser(prog="runners.cells.cluster")
-    for name in ("plan", "sha256", "cell", "results", "parent", "address"):
+    for name in ("plan", "sha256", "cell", "results", "address"):
         parser.add_argument(name)
     given = parser.parse_args(arguments)
-    end_with_parent(int(given.parent))
     try:
         with Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
@@ -136,7 +130,3 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from runners.cells.fork_server import Answer, Request, measure_cpu
+from runners.cells.server import Answer, Request, measure_cpu
 from runners.core.errors import InfraError
 from runners.core.protocol import JobCell
 
@@ -40,7 +40,7 @@ _LOG_TAIL_BYTES = 2_000
 _ROOT = Path(__file__).parents[2]
 _START = (
     "import importlib, sys; sys.path.insert(0, sys.argv.pop(1));"
-    " sys.exit(importlib.import_module('runners.cells.fork_server').main(sys.argv[1:]))"
+    " sys.exit(importlib.import_module('runners.cells.server').main(sys.argv[1:]))"
 )
 """Starts a server with the packages of this very process: other projects may install packages of these names."""
 
@@ -51,7 +51,7 @@ def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Server:
-    """A process of ``fork_server.py``, which runs one cell at a time."""
+    """A process of ``server.py``, which runs one cell at a time."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.cpu_s = 0.0
@@ -138,9 +138,9 @@ class CellProcesses:
         results.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         limit = cell.plan.budget.wall_s + GRACE_S
+        words = (str(plan), digest, cell.id, str(results))
         request = Request(
-            words=(str(plan), digest, cell.id, str(results)),
-            more=(cluster,) if cluster else () if ledger is None else (str(ledger.absolute()),),
+            words=(*words, cluster) if cluster else words if ledger is None else (*words, str(ledger.absolute())),
             log=str(log),
             folder=str(results.parent),
             cluster=bool(cluster),

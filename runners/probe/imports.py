@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from runners.core.protocol import Testcase
+from runners.core.toolchain.guest import GuestFacts
 
 MAX_CHARS = 200_000
 MAX_STATEMENTS = 40
@@ -60,3 +61,34 @@ def _list_leading(body: list[ast.stmt], own: frozenset[str]) -> Iterator[str]:
                 yield ast.unparse(node)
             case _:
                 return
+
+
+def are_fast_after_base(statements: tuple[str, ...], guest: GuestFacts) -> bool:
+    """True if import statements import the compiler, and are fast in a process that has imported the compiler alone.
+
+    Such a process is as good a start for the testcase as one that has executed the statements.
+    """
+    modules = {module for statement in statements for module in _list_modules(statement)}
+    compiler = guest.base_import.removeprefix("import ")
+    return any(_is_below(module, (compiler,)) for module in modules) and all(
+        _is_below(module, guest.base_packages) and not _is_below(module, guest.slow_modules)
+        for module in modules
+        if module.partition(".")[0] not in sys.stdlib_module_names
+    )
+
+
+def _is_below(module: str, parents: tuple[str, ...]) -> bool:
+    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+def _list_modules(statement: str) -> Iterator[str]:
+    """Return the modules that an import statement may import."""
+    for node in ast.parse(statement).body:
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case _:
+                raise AssertionError(f"{statement!r} is no import statement")

@@ -14,7 +14,7 @@ from runners.core.errors import InfraError
 from runners.core.protocol import Exited, Limits, NotRun
 from runners.core.toolchain.guest import LAUNCHER
 from runners.probe.guest_records import read_records
-from runners.probe.imports import find_leading_imports, hides_stdlib, list_own_modules
+from runners.probe.imports import are_fast_after_base, find_leading_imports, hides_stdlib, list_own_modules
 from runners.probe.layout import GUEST_ENV, Layout, View, open_view
 from runners.probe.result import read_report
 from runners.probe.task import ProbeResult, Task, find_script
@@ -89,9 +89,12 @@ class ProbeSession:
     ``spent`` is the reason why the session takes no further probe; empty while it does.
     """
 
-    def __init__(self, engine: Engine, layout: Layout, view: View, session: SandboxSession) -> None:
+    def __init__(
+        self, engine: Engine, layout: Layout, view: View, session: SandboxSession, *, is_shared: bool = False
+    ) -> None:
         self.engine = engine
         self.layout = layout
+        self.is_shared = is_shared
         self.spent = ""
         self._view = view
         self._session = session
@@ -105,7 +108,7 @@ class ProbeSession:
         refused = _refuse_unfit_task(self.engine, task)
         if refused is not None:
             return refused
-        job = _make_job(self._view, self.layout, task)
+        job = _make_job(self._view, self.layout, task, is_shared=self.is_shared)
         job["scratch"] = SCRATCH
         self.spent = "its last probe did not come to an end"
         report = self._session.send_request(msgspec.json.encode(job) + b"\n", _widen_limits(task, more_s=PRELOAD_S))
@@ -118,8 +121,13 @@ class ProbeSession:
 
 
 @contextlib.contextmanager
-def open_probe_session(engine: Engine, layout: Layout, *, limits: Limits, run_id: str) -> Iterator[ProbeSession]:
+def open_probe_session(
+    engine: Engine, layout: Layout, *, limits: Limits, run_id: str, is_shared: bool = False
+) -> Iterator[ProbeSession]:
     """Open a sandbox for many probes. Each probe finds the sandbox as the first did. The exit kills everything.
+
+    With ``is_shared``, the probes may be of several issues: they are forked from one process that has imported the
+    compiler alone, where their other imports cost little.
 
     Raises:
         InfraError: the engine could not start the sandbox, or cannot keep a sandbox open.
@@ -129,10 +137,10 @@ def open_probe_session(engine: Engine, layout: Layout, *, limits: Limits, run_id
     with open_view(layout, remapped=True, probe_file=None) as view:
         lasting = msgspec.structs.replace(limits, wall_s=SESSION_S)
         with engine.open_session(_make_spec(view, layout, {}, lasting, run_id)) as session:
-            yield ProbeSession(engine, layout, view, session)
+            yield ProbeSession(engine, layout, view, session, is_shared=is_shared)
 
 
-def _make_job(view: View, layout: Layout, task: Task) -> dict[str, object]:
+def _make_job(view: View, layout: Layout, task: Task, *, is_shared: bool = False) -> dict[str, object]:
     """Return the job for the supervisor. ``runners/guest/probe/supervisor.py`` describes the format."""
     libraries = _list_library_variables(view, layout)
     inside = {name: view.translate(value) for name, value in {**task.variables, **task.conditions.early}.items()}
@@ -141,7 +149,7 @@ def _make_job(view: View, layout: Layout, task: Task) -> dict[str, object]:
     path = f"{view.translate(GUEST_ENV)}/bin:/usr/bin:/bin"
     return {
         "files": task.testcase.files,
-        "steps": [_make_step_job(step, task, view) for step in task.testcase.steps],
+        "steps": [_make_step_job(step, task, view, is_shared=is_shared) for step in task.testcase.steps],
         "wall_s": task.limits.wall_s,
         "cpu_s": cpu_time.compute_allowance(task.limits),
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
@@ -158,7 +166,7 @@ def _make_job(view: View, layout: Layout, task: Task) -> dict[str, object]:
     }
 
 
-def _make_step_job(step: tuple[str, ...], task: Task, view: View) -> dict[str, object]:
+def _make_step_job(step: tuple[str, ...], task: Task, view: View, *, is_shared: bool) -> dict[str, object]:
     argv = _translate_argv(step, task, view)
     job: dict[str, object] = {"argv": argv, "timeout_s": task.limits.wall_s}
     job["prints_stack"] = _can_print_stack(argv[0], task)
@@ -166,6 +174,8 @@ def _make_step_job(step: tuple[str, ...], task: Task, view: View) -> dict[str, o
     if script is None:
         return job
     preload = find_leading_imports(task.testcase, script) if task.conditions.fork else ()
+    if is_shared and are_fast_after_base(preload, task.guest):
+        preload = (task.guest.base_import,)
     return {**job, "script": True, "preload": list(preload) or None, "own": sorted(list_own_modules(task.testcase))}
 
 

@@ -1,13 +1,21 @@
-"""Open sandboxes that serve several probes of one issue, one for each environment.
+"""Keep sandboxes that serve several probes, one for each environment.
 
 A probe in a session is a fork of a process that has imported the compiler already. If the testcase cannot be forked,
 the probe is a new process in the same sandbox. If the engine has no sessions, or a session is lost, the probe gets a
 sandbox of its own. The outcome is the same in all three cases (tests compare them); only the time differs.
+
+A pool serves one plan, or the plans of several issues (``kept``). A kept session may have run the code of another
+issue. A probe that leaves a trace ends its session (``runners/guest/probe/cleaning.py``), and an answer that differs
+from the last one is confirmed in sandboxes of their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +23,7 @@ from pathlib import Path
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun
 from runners.probe.layout import Layout
-from runners.probe.run import ProbeSession, open_probe_session, run_probe
+from runners.probe.run import SESSION_S, ProbeSession, open_probe_session, run_probe
 from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.process import Stopped, defer_interrupts
@@ -26,15 +34,24 @@ SHARE = 4
 """Idle sessions hold at most this part of the memory that is available: one fourth."""
 FEWEST, MOST = 2, 32
 """Bounds on the number of idle sessions."""
+LIFE_S = SESSION_S / 2
+"""A session takes no probe after this time: a probe must end before the session does."""
 
-Key = tuple[str, Layout, int, int, int]
-"""Engine, layout, and the limits of memory, processes and disk: a session serves probes with the same key."""
+Key = tuple[str, Layout, int, int, int, int]
+"""Engine, layout, inode of the environment's files, and the limits of memory, processes and disk: a session serves
+probes with the same key. An environment that was removed and installed again has another inode."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenSession:
     session: ProbeSession
     stack: ExitStack
+    began: float
+    """`time.monotonic` at its start."""
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.session.spent and time.monotonic() - self.began < LIFE_S
 
     def close(self) -> None:
         with defer_interrupts():
@@ -42,12 +59,18 @@ class _OpenSession:
 
 
 class SessionPool:
-    """The open sessions. Thread-safe: a session runs one probe at a time; a second probe opens another session."""
+    """The open sessions. Thread-safe: a session runs one probe at a time; a second probe opens another session.
 
-    def __init__(self, most_idle: int | None = None) -> None:
+    With ``kept``, sessions outlive the plan that opened them.
+    """
+
+    def __init__(self, most_idle: int | None = None, *, kept: bool = False) -> None:
         self._most_idle = choose_most_idle(read_available_bytes()) if most_idle is None else most_idle
         self._idle: dict[Key, list[_OpenSession]] = {}
         self._guard = threading.Lock()
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="sessions") if kept else None
+        """Opens every kept session. The kernel ends a sandbox with the thread that started it, by the sandbox's wish,
+        and the threads of a plan end with the plan."""
 
     def run(self, engine: Engine, layout: Layout, task: Task, *, run_id: str) -> ProbeResult:
         """Run one probe, in a session if the engine has sessions.
@@ -57,7 +80,14 @@ class SessionPool:
         """
         if isinstance(engine, SessionEngine):
             limits = task.limits
-            key = (engine.name, layout, limits.memory_bytes, limits.processes, limits.disk_bytes)
+            key = (
+                engine.name,
+                layout,
+                _read_inode(layout.site_packages),
+                limits.memory_bytes,
+                limits.processes,
+                limits.disk_bytes,
+            )
             try:
                 taken = self._take(key, engine, limits, run_id)
                 with defer_interrupts():
@@ -71,27 +101,55 @@ class SessionPool:
                 pass  # a sandbox of its own shows whether the engine is at fault
         return run_probe(engine, layout, task, run_id=run_id)
 
+    @property
+    def is_kept(self) -> bool:
+        return self._opener is not None
+
+    @contextlib.contextmanager
+    def serve_plan(self) -> Iterator[None]:
+        """Serve the runs of one plan. Close every session after it, unless sessions are kept."""
+        try:
+            yield
+        finally:
+            if not self.is_kept:
+                self.close()
+
     def close(self) -> None:
-        """Close every session, so that the next issue finds no trace of this one."""
+        """Close every session."""
         with self._guard:
             sessions = [one for idle in self._idle.values() for one in idle]
             self._idle.clear()
         for one in sessions:
             one.close()
+        if self._opener is not None:
+            self._opener.shutdown()
 
     def _take(self, key: Key, engine: Engine, limits: Limits, run_id: str) -> _OpenSession:
         """Return an idle session of this key, or open one."""
         with self._guard:
             idle = self._idle.pop(key, [])
-            if idle:
-                one = idle.pop()
-                if idle:
-                    self._idle[key] = idle
-                return one
+            taken = [one for one in idle if one.is_usable][-1:]
+            left = [one for one in idle if one.is_usable and one not in taken]
+            if left:
+                self._idle[key] = left
+        for one in idle:
+            if one not in taken and one not in left:
+                one.close()
+        if taken:
+            return taken[0]
+        if self._opener is None:
+            return self._open(key[1], engine, limits, run_id)
+        with defer_interrupts():  # an interrupt here would lose the session
+            return self._opener.submit(self._open, key[1], engine, limits, run_id).result()
+
+    def _open(self, layout: Layout, engine: Engine, limits: Limits, run_id: str) -> _OpenSession:
         stack = ExitStack()
+        began = time.monotonic()
         with defer_interrupts():
-            session = stack.enter_context(open_probe_session(engine, key[1], limits=limits, run_id=run_id))
-        return _OpenSession(session, stack)
+            session = stack.enter_context(
+                open_probe_session(engine, layout, limits=limits, run_id=run_id, is_shared=self.is_kept)
+            )
+        return _OpenSession(session, stack, began)
 
     def _run_in_session(self, key: Key, taken: _OpenSession, task: Task) -> ProbeResult:
         try:
@@ -114,6 +172,14 @@ class SessionPool:
                     del self._idle[oldest]
         if superfluous is not None:
             superfluous.close()
+
+
+def _read_inode(path: Path) -> int:
+    """Return the number of a folder; 0 without the folder, which the run will find."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def choose_most_idle(available_bytes: int) -> int:

@@ -13,6 +13,7 @@ from runners.environments.store import Store, default_root, open_store
 from runners.hardware import lavapipe
 from runners.hardware.lavapipe import Driver
 from runners.probe.canary import Canaries
+from runners.probe.sessions import SessionPool
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import remove_leftovers, select_engine
@@ -34,13 +35,14 @@ def open_workbench(
     history: str = "",
     download_mib: int | None = None,
     ledger: RunLedger | None = None,
+    sessions: SessionPool | None = None,
     clean: bool = True,
 ) -> Workbench:
     """Open the parts of this machine that a run needs. With ``clean``, remove the leftovers of killed runs first.
 
     ``history`` is a clone of the toolchain's repository that is used in place of the configured one. ``download_mib``
     takes the place of the configured limit for environments with packages that a testcase requires. Runs that
-    ``ledger`` has are not made again.
+    ``ledger`` has are not made again. ``sessions`` has sandboxes that earlier workbenches left open.
 
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
@@ -59,6 +61,7 @@ def open_workbench(
         driver=_find_driver(engine),
         history=history,
         ledger=ledger,
+        sessions=sessions or SessionPool(),
     )
 
 

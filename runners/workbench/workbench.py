@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -65,7 +64,7 @@ class Workbench(Machine):
         runs = RecordedRuns(self.ledger, watch.time_runs(dated.execute), dated.find_surroundings, self.progress.say)
         with (
             handle_stop_signals(),
-            closing(self.sessions),
+            self.sessions.serve_plan(),
             open_executor(1) as helper,
             open_executor(plan.budget.workers) as executor,
             open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,

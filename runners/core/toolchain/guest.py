@@ -43,5 +43,11 @@ class GuestFacts:
     """Parts of paths. Functions of such files are on the stack only during a compilation."""
     reports_at_exit: tuple[str, ...] = ()
     """Packages that report at exit which of their objects still live. A frozen fork would report more of them."""
+    base_import: str = ""
+    """The statement that imports the compiler, and with it what most testcases import."""
+    base_packages: tuple[str, ...] = ()
+    """Packages that this statement imports. Their other modules are fast to import, but for ``slow_modules``."""
+    slow_modules: tuple[str, ...] = ()
+    """Modules that take long to import, with the modules below them. Only time depends on these three fields."""
     thread_variables: tuple[str, ...] = ()
     """Variables that set the number of threads of the compiled program, beside OpenMP's."""

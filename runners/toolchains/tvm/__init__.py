@@ -65,6 +65,12 @@ GUEST = GuestFacts(
         *("/tvm/driver/", "/tvm/relax/vm_build", "/tvm/relax/pipeline", "/tvm/ir/transform"),
         *("/tvm/tir/build", "/tvm/tirx/build"),
     ),
+    base_import="import tvm",
+    base_packages=("tvm", "numpy", "ml_dtypes"),
+    slow_modules=(  # they import other frameworks
+        *("tvm.relax.frontend.onnx", "tvm.relax.frontend.tflite", "tvm.relax.frontend.torch", "tvm.relay.frontend"),
+        *("tvm.autotvm", "tvm.auto_scheduler", "tvm.contrib.torch", "tvm.meta_schedule", "tvm.s_tir.meta_schedule"),
+    ),
     thread_variables=("TVM_NUM_THREADS",),
 )
 

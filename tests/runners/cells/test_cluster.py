@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,7 +12,6 @@ from typing import Any, Self
 import msgspec
 import pytest
 
-from runners.cells import cluster
 from runners.cells.cluster import check_address, main, run_on_cluster
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import CellResult, Claim, JobCell, JobPlan, Plan, Testcase, TestcaseKind, digest_of
@@ -105,9 +103,8 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_child_writes_the_result_of_its_own_plan_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask: type[Client]
 ) -> None:
-    monkeypatch.setattr(cluster, "end_with_parent", lambda _: None)
     (tmp_path / "plan.json").write_bytes(DATA)
-    words = [str(tmp_path / "plan.json"), DIGEST, "any", str(tmp_path / "results"), str(os.getpid()), "tcp://[::1]:1"]
+    words = [str(tmp_path / "plan.json"), DIGEST, "any", str(tmp_path / "results"), "tcp://[::1]:1"]
     assert main(words) == 0
     assert (tmp_path / "results/any.json").read_bytes() == RESULT
     dask.answer = staticmethod(lambda: msgspec.json.encode(CellResult(cell="any", plan_sha256="0" * 64)))

@@ -1,4 +1,4 @@
-"""The processes that run cells: without the parent's secrets, one child for each cell, ended with the parent."""
+"""The processes that run cells: without the parent's secrets, one cell at a time, ended with the parent."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import msgspec
 import pytest
 
-from runners.cells.fork_server import Answer, Request, measure_cpu
 from runners.cells.processes import PASSES, CellProcesses, filter_environment
+from runners.cells.server import Answer, Request, measure_cpu
 from runners.core.errors import InfraError
 from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
 from tests.support.waiting import wait_until
@@ -97,61 +99,83 @@ def test_cells_at_the_same_time_have_processes_of_their_own(processes: CellProce
     assert [f"not '{number}" in text for number, text in enumerate(said)] == [True] * 6, said
 
 
-def wait_for_pid(file: Path) -> int:
-    assert wait_until(lambda: file.is_file() and file.read_text().endswith("\n"))
-    return int(file.read_text())
-
-
-def start_server(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server without secrets whose child writes its environment and its process id, and then waits."""
+@contextmanager
+def start_server(folder: Path, cell: str) -> Iterator[tuple[subprocess.Popen[bytes], BinaryIO, BinaryIO]]:
+    """Start a server without secrets, whose cells run the body ``cell``. Yield it, its requests and its answers."""
     script = (
-        "import os, pathlib, signal, time\n"
-        "from runners.cells import child, fork_server\n"
-        "def main(words, *, clean):\n"
-        "    child.end_with_parent(int(words[-1]))\n"
-        "    pathlib.Path('environment').write_bytes(pathlib.Path('/proc/self/environ').read_bytes())\n"
-        "    pathlib.Path('pid').write_text(f'{os.getpid()}\\n')\n"
-        "    time.sleep(60)\n"
-        "child.main = main\n"
-        "raise SystemExit(fork_server.main([]))\n"
+        "import os, pathlib, subprocess\n"
+        "from runners.cells import cell, server\n"
+        "from runners.sandbox.process import exchange_data, handle_stop_signals\n"
+        f"def main(words, *, sessions, clean):\n{textwrap.indent(cell, '    ')}"
+        "cell.main = main\n"
+        "raise SystemExit(server.main([]))\n"
     )
     environment = filter_environment({**os.environ, **SECRETS})
     server = subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    request = Request(words=(), more=(), log=str(folder / "log"), folder=str(folder))
-    assert server.stdin is not None
-    server.stdin.write(msgspec.json.encode(request) + b"\n")
-    server.stdin.flush()
-    return server, wait_for_pid(folder / "pid")
+    requests, answers = cast("BinaryIO", server.stdin), cast("BinaryIO", server.stdout)
+    with answers, requests:
+        yield server, requests, answers
+    assert server.wait(timeout=30) in (0, -signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", ["parent ends", "SIGTERM", "SIGKILL"])
-def test_child_ends_with_its_server(tmp_path: Path, how: str) -> None:
-    """Otherwise two children would run the same cell after a restart. The parent's end closes standard input."""
-    server, child = start_server(tmp_path)
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with server.stdout, server.stdin:
+def send_request(requests: BinaryIO, folder: Path, *words: str) -> None:
+    request = Request(words=words, log=str(folder / "log"), folder=str(folder))
+    requests.write(msgspec.json.encode(request) + b"\n")
+    requests.flush()
+
+
+RUN = """\
+pathlib.Path("environment").write_bytes(pathlib.Path("/proc/self/environ").read_bytes())
+streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+with handle_stop_signals(), subprocess.Popen(["sleep", "60"], **streams) as run:
+    pathlib.Path("pid").write_text(f"{run.pid}\\n")
+    try:
+        exchange_data(run, stdin=b"", stdout_limit=9, wall_s=60)
+    finally:
+        run.kill()
+"""
+
+
+@pytest.mark.parametrize("how", ["parent ends", "SIGTERM"])
+def test_a_server_stops_its_run_and_ends(tmp_path: Path, how: str) -> None:
+    """Otherwise two servers would run the same cell after a restart. The parent's end closes standard input."""
+    pid = tmp_path / "pid"
+    with start_server(tmp_path, RUN) as (server, requests, _):
+        send_request(requests, tmp_path)
+        assert wait_until(lambda: pid.is_file() and pid.read_text().endswith("\n"))
         if how == "parent ends":
-            server.stdin.close()
+            requests.close()
         else:
             server.send_signal(signal.Signals[how])
-        assert server.wait(timeout=30) == (-signal.SIGKILL if how == "SIGKILL" else 0)
-    assert wait_until(lambda: not _alive(child))
+        assert server.wait(timeout=30) == 0
+    assert not Path(f"/proc/{int(pid.read_text())}").exists()
     inherited = (tmp_path / "environment").read_bytes().decode().split("\0")
     assert not {line.partition("=")[0] for line in inherited} & SECRETS.keys()
 
 
-def test_answer_is_the_status_of_the_child(tmp_path: Path) -> None:
-    server, child = start_server(tmp_path)
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with server.stdout, server.stdin:
-        os.kill(child, signal.SIGKILL)
-        assert msgspec.json.decode(server.stdout.readline(), type=Answer).status == -signal.SIGKILL
-        server.stdin.close()
-        assert server.wait(timeout=30) == 0
+def test_a_server_goes_on_after_a_cell_with_a_bug(tmp_path: Path) -> None:
+    """The log has the traceback and all that was printed, and the next cell cleans up first."""
+    with start_server(tmp_path, "print('a line', clean)\nreturn 0 if words[0] == 'good' else 1 / 0\n") as opened:
+        _, requests, answers = opened
+        seen = []
+        for word in ("good", "bad", "good"):
+            send_request(requests, tmp_path, word)
+            status = msgspec.json.decode(answers.readline(), type=Answer).status
+            lines = (tmp_path / "log").read_text().splitlines()
+            seen.append((status, lines[0], lines[-1].partition(":")[0]))
+    assert seen == [
+        (0, "a line True", "a line True"),
+        (1, "a line False", "ZeroDivisionError"),
+        (0, "a line True", "a line True"),
+    ]
+
+
+def test_a_killed_server_is_reported(tmp_path: Path) -> None:
+    with start_server(tmp_path, "os.kill(os.getpid(), 9)\n") as (_, requests, answers):
+        send_request(requests, tmp_path)
+        assert answers.readline() == b""
 
 
 def test_no_cell_begins_after_the_end(tmp_path: Path) -> None:
@@ -159,11 +183,3 @@ def test_no_cell_begins_after_the_end(tmp_path: Path) -> None:
     ended.close()
     with pytest.raises(InfraError, match="have been stopped"):
         ended.run(tmp_path / "plan.json", "0" * 64, CELL, tmp_path / "results")
-
-
-def _alive(pid: int) -> bool:
-    """Not a zombie that nobody waits for here."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except OSError:
-        return False

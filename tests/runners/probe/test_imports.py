@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.probe.imports import find_leading_imports, hides_stdlib
+from runners.probe.imports import are_fast_after_base, find_leading_imports, hides_stdlib
+from runners.toolchains import tvm
 
 
 def leading(code: str, **files: str) -> tuple[str, ...]:
@@ -61,3 +62,22 @@ def test_a_file_that_hides_a_module_of_the_standard_library_is_noticed(name: str
     files = {"repro.py": "import json\n", name: ""}
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files=files, steps=(("python", "repro.py"),))
     assert hides_stdlib(testcase) is hides
+
+
+@pytest.mark.parametrize(
+    ("code", "fast"),
+    [
+        ("import numpy as np\nimport tvm\nfrom tvm import relax, te", True),
+        ("import os, sys\nfrom tvm.script import ir as I", True),
+        ("import tvm\nfrom tvm.relax.frontend import nn", True),
+        ("import tvm\nimport onnx", False),
+        ("from tvm.relax.frontend.onnx import from_onnx", False),
+        ("from tvm.relax.frontend import onnx", False),
+        ("import numpy as np", False),
+        ("import tvmlike", False),
+        ("x = 1", False),
+    ],
+)
+def test_testcases_of_several_issues_start_from_the_compiler_alone(code: str, fast: bool) -> None:
+    """Not those that import another framework: each fork would import it again."""
+    assert are_fast_after_base(leading(code), tvm.GUEST) is fast

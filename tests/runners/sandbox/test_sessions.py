@@ -6,18 +6,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from runners.core.errors import InfraError
-from runners.core.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
+from runners.core.protocol import Exited, Limits, NotRun, Record, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.probe import sessions
 from runners.probe.layout import Layout
 from runners.probe.run import ProbeSession, open_probe_session, run_probe
 from runners.probe.sessions import SessionPool, choose_most_idle
 from runners.probe.task import PLAIN, Conditions, ProbeResult, Task
-from runners.sandbox.contract import Engine
+from runners.sandbox.contract import Engine, SandboxSession, SandboxSpec, SessionEngine
 from runners.sandbox.limits import cgroup
 from runners.sandbox.select import remove_leftovers
 from tests.runners.sandbox.conftest import TOOLS
@@ -309,9 +313,10 @@ def test_number_of_idle_sessions_follows_the_memory() -> None:
         assert choose_most_idle(available) * sessions.SESSION_BYTES <= max(available / 4, 2 * sessions.SESSION_BYTES)
 
 
-def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, layout: Layout) -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_sessions_stay_truthful_through_all_attacks_in_a_row(kept: bool, engine: Engine, layout: Layout) -> None:
     """The probes always give the same answer, and no trace is left at the end."""
-    rooms = SessionPool()
+    rooms = SessionPool(kept=kept)
 
     def ask(code: str) -> ProbeResult:
         return rooms.run(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
@@ -325,6 +330,56 @@ def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, lay
         rooms.close()
     assert len(shown) == 1
     assert traces(os.getpid()) == []
+
+
+@dataclass
+class Counted:
+    """An engine that counts its sessions."""
+
+    engine: SessionEngine
+    opened: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def open_session(self, spec: SandboxSpec) -> AbstractContextManager[SandboxSession]:
+        self.opened += 1
+        return self.engine.open_session(spec)
+
+
+def run_in_thread(rooms: SessionPool, engine: Counted, layout: Layout) -> Record:
+    """Run a plan of one probe in a thread that ends with the plan."""
+    with rooms.serve_plan(), ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(
+            rooms.run, cast("Engine", engine), layout, task(INSPECT, LIMITS, FORKED), run_id="rooms"
+        )
+    (step,) = asked.result().steps
+    assert step.record is not None
+    return step.record
+
+
+def test_a_kept_session_serves_the_next_plan(
+    room: ProbeSession, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It outlives the thread that asked for it. A later copy of the environment, or an old age, ends it."""
+    engine = Counted(cast("SessionEngine", room.engine))
+    site = tmp_path / "site"
+    site.mkdir()
+    layout = replace(layout, site_packages=site)
+    with closing(SessionPool(kept=True)) as rooms:
+        assert all(run_in_thread(rooms, engine, layout).forked for _ in range(3))
+        assert engine.opened == 1
+        site.rename(tmp_path / "old")
+        site.mkdir()
+        assert run_in_thread(rooms, engine, layout).forked
+        assert engine.opened == 2
+        monkeypatch.setattr(sessions, "LIFE_S", 0.0)
+        assert run_in_thread(rooms, engine, layout).forked
+        assert engine.opened == 3
+    with closing(SessionPool()) as rooms:
+        for _ in range(2):
+            run_in_thread(rooms, engine, layout)
+    assert engine.opened == 5
 
 
 def test_out_of_memory_ends_the_session_and_is_reported(engine: Engine, room: ProbeSession) -> None:

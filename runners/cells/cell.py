@@ -1,43 +1,35 @@
-"""Run one cell in a child process, and write its one result file.
-
-The child checks the digest of the plan. It ends when its parent ends. ``processes.py`` starts it.
-"""
+"""Run one cell of a plan file, and write its one result file. The server runs it (``server.py``)."""
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from runners.cells.run import run_cell
-from runners.core.errors import ReprobotError, UserError, explain_shortage
+from runners.core.errors import ReprobotError, explain_shortage
 from runners.core.job_files import write_result
 from runners.core.packages.requirements import parse_allowance
 from runners.core.progress import Silent
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
+from runners.probe.sessions import SessionPool
 from runners.workbench import Workbench, open_workbench
 from runners.workbench.run_ledger import open_run_ledger
 
-_PR_SET_PDEATHSIG = 1
 
+def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True) -> int:
+    """Run the cell and return its exit status, which is 0 if the result file is written.
 
-def main(arguments: Sequence[str], *, clean: bool = True) -> int:
-    """Run the child and return its exit status, which is 0 if the result file is written.
-
-    ``clean`` removes the leftovers of killed runs first.
+    ``sessions`` keeps sandboxes for later cells. ``clean`` removes the leftovers of killed runs first.
     """
-    parser = argparse.ArgumentParser(prog="runners.cells.child")
-    for name in ("plan", "sha256", "cell", "results", "parent"):
+    parser = argparse.ArgumentParser(prog="runners.cells.cell")
+    for name in ("plan", "sha256", "cell", "results"):
         parser.add_argument(name)
     parser.add_argument("ledger", nargs="?")
     given = parser.parse_args(arguments)
-    end_with_parent(int(given.parent))
     try:
         with Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
@@ -53,6 +45,7 @@ def main(arguments: Sequence[str], *, clean: bool = True) -> int:
                 also_allowed=also,
                 download_mib=cell.download_mib,
                 ledger=ledger,
+                sessions=sessions,
                 clean=clean,
             )
 
@@ -66,13 +59,3 @@ def main(arguments: Sequence[str], *, clean: bool = True) -> int:
         sys.stderr.write(f"{shortage}\n")
         return shortage.exit_code
     return 0
-
-
-def end_with_parent(parent: int) -> None:
-    """Ask the kernel for SIGTERM when the parent ends, even by kill -9.
-
-    Otherwise two children would run the same cell after a restart of the watcher.
-    """
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
-    if os.getppid() != parent:
-        raise SystemExit(UserError.exit_code)

@@ -1,0 +1,141 @@
+"""A process that has imported the parts of a run, and runs cells, one at a time.
+
+The imports take 0.8 s of processor time, half of it for ports. The self-test of a sandbox and the import of a
+compiler inside take as long again. A sweep would spend that time for each issue. So a server keeps sandboxes open for
+later cells (``runners/probe/sessions.py``).
+
+A request is one line of JSON on standard input (`Request`), the answer one line on standard output (`Answer`). When
+standard input ends, or on SIGTERM, the server stops the cell that runs, closes its sandboxes and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import queue
+import resource
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from runners.probe.sessions import SessionPool
+
+CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
+PRELOADED = (
+    *(CELL, "runners.investigation.investigate", "runners.toolchains.tvm", "runners.toolchains.iree"),
+    *("runners.rewrite.python", "runners.rewrite.testcase"),  # with libcst, which takes half a second
+)
+READ_BYTES = 65_536
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The words of a cell's command line, its log, and its working folder."""
+
+    words: tuple[str, ...]
+    log: str
+    folder: str
+    cluster: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The exit status of a cell, and the processor seconds of the server and of its children that have ended."""
+
+    status: int
+    cpu_s: float
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until standard input ends, or until SIGTERM."""
+    requests, answers = _take_streams()
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        for name in PRELOADED:
+            importlib.import_module(name)
+        gc.freeze()  # these objects live as long as the process: no collection needs to look at them
+        lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
+        with closing(SessionPool(kept=True)) as sessions:
+            clean = True
+            while line := lines.get():
+                status = _run_cell(msgspec.json.decode(line, type=Request), sessions, clean=clean)
+                clean = status != 0  # a cell that failed may have left sandboxes
+                with contextlib.suppress(BrokenPipeError):  # the parent has ended; so has standard input
+                    os.write(answers, msgspec.json.encode(Answer(status=status, cpu_s=measure_cpu())) + b"\n")
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def measure_cpu() -> float:
+    """Return the processor seconds of this process and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _take_streams() -> tuple[int, int]:
+    """Return standard input and output as descriptors of their own. The cells get an empty input, and a log."""
+    requests, answers = os.dup(0), os.dup(1)
+    with Path(os.devnull).open("r+b") as null:
+        os.dup2(null.fileno(), 0)
+        os.dup2(null.fileno(), 1)
+    return requests, answers
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM while no sandbox runs: `handle_stop_signals` takes its place during a plan."""
+    raise KeyboardInterrupt
+
+
+def _read_lines(requests: int, lines: queue.SimpleQueue[bytes]) -> None:
+    """Pass on each request. The end of the requests stops the cell that runs: the parent may have been killed."""
+    rest = b""
+    while data := os.read(requests, READ_BYTES):
+        *whole, rest = (rest + data).split(b"\n")
+        for line in whole:
+            lines.put(line)
+    lines.put(b"")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _run_cell(request: Request, sessions: SessionPool, *, clean: bool) -> int:
+    """Run a cell with its own log and folder. Return its exit status."""
+    cell = importlib.import_module(CLUSTER if request.cluster else CELL)
+    with _direct_output(request.log):
+        os.chdir(request.folder)
+        try:
+            if request.cluster:
+                return int(cell.main(list(request.words)))
+            return int(cell.main(list(request.words), sessions=sessions, clean=clean))
+        except Exception:
+            sys.stdout.flush()  # the last line of the log is the reason of a failure
+            traceback.print_exc()
+            return 1
+        finally:
+            os.chdir("/")  # the parent removes the folder
+
+
+@contextlib.contextmanager
+def _direct_output(log: str) -> Iterator[None]:
+    """Send standard output and error to a file."""
+    errors = os.dup(2)
+    try:
+        with Path(log).open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with Path(os.devnull).open("wb") as null:
+            os.dup2(null.fileno(), 1)
+        os.dup2(errors, 2)
+        os.close(errors)
