@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import resource
 import shutil
 import tempfile
 import time
@@ -32,11 +33,12 @@ from bot.forge.source import parse_issue
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, sweep_tracker
-from runners.cells.server import measure_cpu
+from runners.cells.server import read_usage
 from runners.core.errors import ReprobotError
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase, digest_of
-from runners.workbench.run_ledger import Recording, open_run_ledger
+from runners.core.runs import Recording
+from runners.workbench.run_ledger import open_run_ledger
 
 SEED = 23
 LIMIT = ("timeout", "--kill-after=2", "40")
@@ -91,10 +93,10 @@ def main() -> None:
         }
         for call in needs.values():
             _prepare_call(call)  # also uv's own lookup, which is not safe for threads
-        began, cpu = time.monotonic(), measure_cpu()
+        began, cpu = time.monotonic(), read_usage(resource.RUSAGE_CHILDREN)
         with ThreadPoolExecutor(chosen.jobs) as executor:
             failed = sum(executor.map(_call_uv, calls))
-        looped, cpu_looped = time.monotonic() - began, measure_cpu() - cpu
+        looped, cpu_looped = time.monotonic() - began, read_usage(resource.RUSAGE_CHILDREN) - cpu
     answered = summary.answered
     for what, seconds, used in (
         (f"sweep of {len(paths)} issues, {answered} answered, {summary.runs_made} runs", swept, cpu_swept),

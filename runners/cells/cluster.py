@@ -2,19 +2,19 @@
 
 Dask's messages are pickles, so a worker that was taken over could run code in the process that reads its answer.
 That process is therefore a server without a token, as for a cell on this machine, and the bot reads the result file
-that the server writes, with the same checks. A worker runs the cell in a child process too: when the worker is
-killed, the child removes its sandboxes, and the scheduler gives the cell to another worker.
+that the server writes, with the same checks. A worker has servers of its own too: when the worker is killed, they
+remove their sandboxes, and the scheduler gives the cell to another worker.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import ipaddress
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,15 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
     with open_private_directory() as folder:  # its name tells the next run that a killed worker left the folder
         path, results = folder / "plan.json", folder / "results"
         path.write_bytes(plan)
-        with closing(CellProcesses(os.environ)) as processes:
-            processes.run(path, digest, found, results, default_root() / "runs.sqlite")
+        _get_processes().run(path, digest, found, results, default_root() / "runs.sqlite")
         with (results / f"{cell}.json").open("rb") as file:
             return file.read(MAX_RESULT_BYTES + 1)
+
+
+@functools.cache
+def _get_processes() -> CellProcesses:
+    """Return the servers of this worker. They keep sandboxes from cell to cell, and end with the worker."""
+    return CellProcesses(os.environ)
 
 
 def main(arguments: Sequence[str]) -> int:

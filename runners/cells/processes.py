@@ -8,6 +8,7 @@ file. It ends when the parent ends.
 from __future__ import annotations
 
 import contextlib
+import resource
 import selectors
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from runners.cells.server import Answer, Request, measure_cpu
+from runners.cells.server import Answer, Request, read_usage
 from runners.core.errors import InfraError
 from runners.core.protocol import JobCell
 
@@ -119,6 +120,7 @@ class CellProcesses:
         self._environment = filter_environment(environment)
         self._idle: list[_Server] = []
         self._busy: set[_Server] = set()
+        self._ended_cpu_s = 0.0
         self._closed = False
         self._guard = threading.Lock()
 
@@ -165,21 +167,26 @@ class CellProcesses:
         try:
             yield server
         except BaseException:
-            with self._guard:
-                self._busy.discard(server)
-            server.discard()
+            self._discard(server)
             raise
         with self._guard:
-            self._busy.discard(server)
             if not self._closed and not server.has_ended:
+                self._busy.discard(server)
                 self._idle.append(server)
                 return
+        self._discard(server)
+
+    def _discard(self, server: _Server) -> None:
+        with self._guard:
+            self._busy.discard(server)
+            self._ended_cpu_s += server.cpu_s
         server.discard()
 
     def measure_cpu(self) -> float:
-        """Return the processor seconds of this process, its children that have ended, and the servers."""
+        """Return the processor seconds of this process, and those of the servers and their sandboxes."""
         with self._guard:
-            return measure_cpu() + sum(server.cpu_s for server in (*self._idle, *self._busy))
+            served = sum(server.cpu_s for server in (*self._idle, *self._busy))
+            return read_usage(resource.RUSAGE_SELF) + self._ended_cpu_s + served
 
     def close(self) -> None:
         """Stop every server, and the cells that run. No further cell begins."""

@@ -28,6 +28,7 @@ from types import FrameType
 import msgspec
 
 from runners.probe.sessions import SessionPool
+from runners.sandbox.limits import cpu_time
 
 CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
 PRELOADED = (
@@ -47,7 +48,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The exit status of a cell, and the processor seconds of the server and of its children that have ended."""
+    """The exit status of a cell, and the processor seconds of the server and its sandboxes so far."""
 
     status: int
     cpu_s: float
@@ -76,9 +77,17 @@ def main(arguments: list[str]) -> int:
 
 
 def measure_cpu() -> float:
-    """Return the processor seconds of this process and of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    """Return the processor seconds of this process and of its sandboxes.
+
+    Without control groups, those of the children that have ended take the place of the sandboxes.
+    """
+    return read_usage(resource.RUSAGE_SELF) + (cpu_time.SANDBOXES.read() or read_usage(resource.RUSAGE_CHILDREN))
+
+
+def read_usage(who: int) -> float:
+    """Return the processor seconds that getrusage(2) reports."""
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _take_streams() -> tuple[int, int]:

@@ -229,6 +229,8 @@ class _BubblewrapSession:
     group: cgroup.Cgroup | None
     memory_bytes: int
     began: float | None
+    cpu_s: float = 0.0
+    """Processor time that has been counted."""
 
     def send_request(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
         """See ``contract.SandboxSession``. With an empty ``closing`` this is the only request."""
@@ -241,6 +243,8 @@ class _BubblewrapSession:
             closing=closing,
             meter=cpu_time.start_meter(None if self.group is None else self.group.read_cpu_s, limits.cpu_s),
         )
+        if self.group is not None:
+            self.cpu_s = cpu_time.count_time(self.group.read_cpu_s, self.cpu_s)
         oom = self.group is not None and self.group.ran_out_of_memory()
         status = exchange.status
         if status is not None and not oom and (status < 0 or not self.running.has_executed()):

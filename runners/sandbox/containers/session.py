@@ -133,6 +133,8 @@ class ContainerSession:
     """The engine's group, read if there is none of our own."""
     memory_bytes: int
     began: float | None
+    cpu_s: float = 0.0
+    """Processor time that has been counted."""
     waits: bool = False
     """True if the process has answered and waits for a further request."""
 
@@ -150,6 +152,8 @@ class ContainerSession:
             closing=closing,
             meter=cpu_time.start_meter(None if counters is None else counters.read_cpu_s, limits.cpu_s),
         )
+        if counters is not None:
+            self.cpu_s = cpu_time.count_time(counters.read_cpu_s, self.cpu_s)
         self.waits = exchange.answered
         oom = self._ran_out_of_memory(ended=not exchange.answered)
         if exchange.status is not None and _has_client_failed(exchange.status) and not oom:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,3 +56,32 @@ def start_meter(read_total: Callable[[], float] | None, cpu_s: float | None) -> 
     if read_total is None or cpu_s is None:
         return None
     return Meter(read_total, read_total() + cpu_s)
+
+
+class SandboxTally:
+    """The processor time of all sandboxes of this process, which the kernel counts only in their control groups.
+
+    A sandbox that is killed takes the time of its processes along: getrusage(2) counts children that were waited for.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._total = 0.0
+
+    def add(self, seconds: float) -> None:
+        with self._guard:
+            self._total += seconds
+
+    def read(self) -> float:
+        """Return the seconds up to the last answers of the sandboxes. 0 where no control groups are available."""
+        return self._total
+
+
+SANDBOXES = SandboxTally()
+
+
+def count_time(read_total: Callable[[], float], counted: float) -> float:
+    """Add the time of a sandbox since the last count to `SANDBOXES`. Return the sandbox's total."""
+    total = read_total()
+    SANDBOXES.add(total - counted)
+    return total

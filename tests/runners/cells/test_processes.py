@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from runners.cells.processes import PASSES, CellProcesses, filter_environment
-from runners.cells.server import Answer, Request, measure_cpu
+from runners.cells.server import Answer, Request
 from runners.core.errors import InfraError
 from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
 from tests.support.waiting import wait_until
@@ -79,7 +79,7 @@ def test_last_line_of_a_failed_child_is_reported(
 def test_processor_time_of_a_child_counts_while_its_server_lives(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_bytes(b"{}")
     with closing(CellProcesses(os.environ)) as opened:
-        before = measure_cpu()
+        before = opened.measure_cpu()
         with pytest.raises(InfraError):
             opened.run(tmp_path / "plan.json", "0" * 64, CELL, tmp_path / "results")
         assert opened.measure_cpu() > before + 0.1  # the imports of the server alone take more

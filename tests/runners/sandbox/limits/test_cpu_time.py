@@ -65,6 +65,23 @@ def test_without_a_control_group_the_kernel_limits_each_process(
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize("lasting", [False, True])
+def test_time_of_killed_processes_is_counted(engine: Engine, layout: Layout, *, lasting: bool) -> None:
+    """Also of those whose parents never wait for them: getrusage(2) does not count these."""
+    if engine.name == "bubblewrap" and (why := cgroup.find_problem()) is not None:
+        pytest.skip(why)
+    code = "import os, time\nif os.fork() == 0:\n    while True: pass\ntime.sleep(1.5)\n"
+    before = cpu_time.SANDBOXES.read()
+    if lasting:
+        with open_probe_session(engine, layout, limits=LIMITS, run_id="conformance") as room:
+            probe(room, code, limits=LIMITS)
+            assert 1 < cpu_time.SANDBOXES.read() - before < 6
+    else:
+        run_source(engine, layout, code, limits=LIMITS)
+        assert 1 < cpu_time.SANDBOXES.read() - before < 6
+
+
+@pytest.mark.sandbox
 def test_each_probe_of_a_session_has_its_own_processor_time(engine: Engine, layout: Layout) -> None:
     """Time of earlier probes is not counted. A probe that uses up its own is reported as such."""
     assert isinstance(engine, SessionEngine)
