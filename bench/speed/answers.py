@@ -1,25 +1,35 @@
-"""Reprobot's answers to one issue, timed from outside: with a warm store, with an empty one, and from a ledger."""
+"""Reprobot's answers to one issue, timed: with a warm store, with an empty one, in a watch, and from a ledger."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.speed.course import CallFailed, Course, list_endings, read_bars, run_command
+from bench.speed.course import COMMENT, FIRST, VERDICT, CallFailed, Course, list_endings, read_bars, run_command
+from bot.cli.daemon import make_plan_runner
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.forge.source import parse_issue
+from bot.forge.sticky_comment import MAX_BODY_BYTES
+from bot.report.comment import render_comment
+from bot.requests.plan_file import SealedPlan, judge_results, plan_issue
+from bot.requests.result_files import read_results
+from bot.settings import Settings
+from runners.cells.processes import CellProcesses
+from runners.core.job_files import read_plan
+from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase
 from runners.environments.store import default_root
 
 ROOT = Path(__file__).parents[2]
-LEDGER, COLD = "from the ledger", "cold store"
+LEDGER, COLD, WATCH = "from the ledger", "cold store", "in a watch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,50 @@ class Ledger:
         if self._calls > 1 and not any(line.startswith("0 runs made") for _, line in lines):
             raise CallFailed("the ledger did not have all runs: " + " / ".join(line for _, line in lines[-3:]))
         return seconds
+
+
+class Watch:
+    """What ``reprobot watch`` does for an issue, without a forge. Its server keeps sandboxes between answers."""
+
+    def __init__(self, subject: Subject, folder: Path, processes: CellProcesses) -> None:
+        self._subject = subject
+        self._folder = folder
+        self._run_plan = make_plan_runner(processes, frozenset())
+        self._calls = 0
+
+    def answer(self) -> dict[str, float]:
+        """Answer the issue. Return event → seconds.
+
+        Raises:
+            CallFailed: the verdict is not that of ``reproduce``.
+        """
+        self._calls += 1
+        folder = self._folder / str(self._calls)
+        folder.mkdir(parents=True)
+        began = time.monotonic()
+        catalogue = load_catalogue()
+        issue = parse_issue(
+            self._subject.path.read_bytes(), source=self._subject.path.name, today=datetime.now(tz=UTC).date()
+        )
+        planned = plan_issue(issue, Settings(), catalogue)
+        assert isinstance(planned, SealedPlan)
+        (folder / "plan.json").write_bytes(planned.data)
+        plan = read_plan(planned.data, planned.sha256)
+        before = time.monotonic() - began
+        self._run_plan(folder, plan, planned.sha256)
+        results = read_results(folder / "results", planned.cells, planned.sha256)
+        report = judge_results(planned.case, results, catalogue)
+        render_comment(report, MAX_BODY_BYTES)
+        seconds = time.monotonic() - began
+        if report.verdict.kind != self._subject.verdict:
+            raise CallFailed(f"a watch answers {report.verdict.kind}, and reproduce {self._subject.verdict}")
+        times = results.seen.times
+        stages = {stage.name: stage.end for stage in times.stages}
+        return {
+            FIRST: before + min(run.end for run in times.runs),
+            VERDICT: before + stages["confirmation"],
+            COMMENT: seconds,
+        }
 
 
 def reproduce_cold(path: Path, sandbox: str) -> Course:

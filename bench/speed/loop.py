@@ -6,6 +6,7 @@ For each issue (by default eight of ``examples/issues``, half of them about TVM)
 
 - ``reprobot reproduce`` with a warm store, from outside: until the first run has ended, until the last run of the
   testcase as posted has ended (the verdict rests on these), and until the comment is printed;
+- the same answer by the processes of ``reprobot watch``, which have answered it before;
 - the same answer from a ledger of its runs: ``reprobot sweep`` of a folder with this one issue;
 - the loop over the same releases, each as often as Reprobot ran it: ``uv run --with`` (offline, its cache warm), the
   interpreters of ready environments, ``nox`` (one session for each release, its environments ready), and
@@ -32,15 +33,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.speed.answers import COLD, LEDGER, ROOT, Ledger, Subject, read_subject, reproduce, reproduce_cold
+from bench.speed.answers import (
+    COLD,
+    LEDGER,
+    ROOT,
+    WATCH,
+    Ledger,
+    Subject,
+    Watch,
+    read_subject,
+    reproduce,
+    reproduce_cold,
+)
 from bench.speed.course import COMMENT, FIRST, VERDICT, CallFailed, list_bars
 from bench.speed.probe import LIMITS, say
 from bench.speed.ways import NOX, PODMAN, READY, UV, Way, find_environment, open_ways
+from runners.cells.processes import CellProcesses
 from runners.environments.store import default_root
 from runners.probe.layout import make_layout, make_task
 from runners.probe.run import open_probe_session
@@ -68,12 +81,12 @@ def main() -> int:
     parser.add_argument("rounds", nargs="?", type=int, default=ROUNDS)
     parser.add_argument("issues", nargs="*", default=[str(ROOT / f"examples/issues/{name}.md") for name in ISSUES])
     parser.add_argument("--sandbox", default="auto")
-    parser.add_argument("--only", action="append", choices=(*LOOPS, LEDGER, COLD), metavar="WAY")
+    parser.add_argument("--only", action="append", choices=(*LOOPS, LEDGER, COLD, WATCH), metavar="WAY")
     parser.add_argument("--also", type=Path, action="append", default=[], metavar="DIR")
     parser.add_argument("--stages", type=Path)
     parser.add_argument("--times", type=Path)
     chosen = parser.parse_args()
-    wanted = frozenset(chosen.only or (*LOOPS, LEDGER, COLD))
+    wanted = frozenset(chosen.only or (*LOOPS, LEDGER, COLD, WATCH))
     checkouts = (ROOT, *chosen.also)
     stages: list[str] = []
     rows: list[str] = []
@@ -131,6 +144,11 @@ def measure_issue(
             ledger = Ledger(subject, folder / "ledger")
             ledger.answer()
             turns[LEDGER] = partial(time_ledger, ledger)
+        if WATCH in wanted:
+            processes = stack.enter_context(closing(CellProcesses(os.environ)))
+            watch = Watch(subject, folder / "watch", processes)
+            watch.answer()
+            turns[WATCH] = partial(time_watch, watch)
         turns |= {name: partial(time_way, name, way) for name, way in ways.items()}
         names = list(turns)
         for number in range(rounds):
@@ -166,6 +184,10 @@ def name_event(event: str, checkout: Path) -> str:
 
 def time_ledger(ledger: Ledger, _number: int) -> dict[str, float]:
     return {f"{COMMENT}, {LEDGER}": ledger.answer()}
+
+
+def time_watch(watch: Watch, _number: int) -> dict[str, float]:
+    return {f"{event}, {WATCH}": seconds for event, seconds in watch.answer().items()}
 
 
 def time_way(name: str, way: Way, _number: int) -> dict[str, float]:
@@ -212,7 +234,8 @@ def report(subject: Subject, times: dict[str, list[float]], floor: dict[str, flo
         if name not in LOOPS
     }
     limit = floor[FLOOR]
-    return {**shown, **{(event, FLOOR): median(times[event]) / limit for event in (FIRST, VERDICT, COMMENT)}}
+    events = [name for name in times if name.partition(",")[0] in (FIRST, VERDICT, COMMENT)]
+    return {**shown, **{(event, FLOOR): median(times[event]) / limit for event in events}}
 
 
 def format_ratios(ratios: Mapping[tuple[str, str], Sequence[float]]) -> Iterator[str]:
