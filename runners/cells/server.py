@@ -27,7 +27,7 @@ from types import FrameType
 
 import msgspec
 
-from runners.probe.sessions import SessionPool
+from runners.probe.sessions import LIFE_S, SessionPool
 from runners.sandbox.limits import cpu_time
 
 CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
         threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
         with closing(SessionPool(kept=True)) as sessions:
             clean = True
-            while line := lines.get():
+            while line := _wait_for_line(lines, sessions):
                 status = _run_cell(msgspec.json.decode(line, type=Request), sessions, clean=clean)
                 clean = status != 0  # a cell that failed may have left sandboxes
                 with contextlib.suppress(BrokenPipeError):  # the parent has ended; so has standard input
@@ -113,6 +113,15 @@ def _read_lines(requests: int, lines: queue.SimpleQueue[bytes]) -> None:
             lines.put(line)
     lines.put(b"")
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _wait_for_line(lines: queue.SimpleQueue[bytes], sessions: SessionPool) -> bytes:
+    """Return the next request. Give back the memory of the sandboxes if none comes for as long as they are kept."""
+    while True:
+        try:
+            return lines.get(timeout=LIFE_S)
+        except queue.Empty:
+            sessions.close_idle()
 
 
 def _run_cell(request: Request, sessions: SessionPool, *, clean: bool) -> int:

@@ -114,13 +114,17 @@ class SessionPool:
             if not self.is_kept:
                 self.close()
 
-    def close(self) -> None:
-        """Close every session."""
+    def close_idle(self) -> None:
+        """Close every session that runs no probe."""
         with self._guard:
             sessions = [one for idle in self._idle.values() for one in idle]
             self._idle.clear()
         for one in sessions:
             one.close()
+
+    def close(self) -> None:
+        """Close every session. The pool opens no kept session any more."""
+        self.close_idle()
         if self._opener is not None:
             self._opener.shutdown()
 

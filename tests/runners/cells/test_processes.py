@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -17,10 +18,12 @@ from typing import BinaryIO, cast
 import msgspec
 import pytest
 
+from runners.cells import server
 from runners.cells.processes import PASSES, CellProcesses, filter_environment
 from runners.cells.server import Answer, Request
 from runners.core.errors import InfraError
 from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
+from runners.probe.sessions import SessionPool
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -111,13 +114,13 @@ def start_server(folder: Path, cell: str) -> Iterator[tuple[subprocess.Popen[byt
         "raise SystemExit(server.main([]))\n"
     )
     environment = filter_environment({**os.environ, **SECRETS})
-    server = subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    requests, answers = cast("BinaryIO", server.stdin), cast("BinaryIO", server.stdout)
+    requests, answers = cast("BinaryIO", started.stdin), cast("BinaryIO", started.stdout)
     with answers, requests:
-        yield server, requests, answers
-    assert server.wait(timeout=30) in (0, -signal.SIGKILL)
+        yield started, requests, answers
+    assert started.wait(timeout=30) in (0, -signal.SIGKILL)
 
 
 def send_request(requests: BinaryIO, folder: Path, *words: str) -> None:
@@ -142,14 +145,14 @@ with handle_stop_signals(), subprocess.Popen(["sleep", "60"], **streams) as run:
 def test_a_server_stops_its_run_and_ends(tmp_path: Path, how: str) -> None:
     """Otherwise two servers would run the same cell after a restart. The parent's end closes standard input."""
     pid = tmp_path / "pid"
-    with start_server(tmp_path, RUN) as (server, requests, _):
+    with start_server(tmp_path, RUN) as (started, requests, _):
         send_request(requests, tmp_path)
         assert wait_until(lambda: pid.is_file() and pid.read_text().endswith("\n"))
         if how == "parent ends":
             requests.close()
         else:
-            server.send_signal(signal.Signals[how])
-        assert server.wait(timeout=30) == 0
+            started.send_signal(signal.Signals[how])
+        assert started.wait(timeout=30) == 0
     assert not Path(f"/proc/{int(pid.read_text())}").exists()
     inherited = (tmp_path / "environment").read_bytes().decode().split("\0")
     assert not {line.partition("=")[0] for line in inherited} & SECRETS.keys()
@@ -170,6 +173,18 @@ def test_a_server_goes_on_after_a_cell_with_a_bug(tmp_path: Path) -> None:
         (1, "a line False", "ZeroDivisionError"),
         (0, "a line True", "a line True"),
     ]
+
+
+def test_a_server_without_requests_gives_back_its_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LIFE_S", 0.01)
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    class Pool(SessionPool):
+        def close_idle(self) -> None:
+            super().close_idle()
+            lines.put(b"a request")
+
+    assert server._wait_for_line(lines, Pool()) == b"a request"
 
 
 def test_a_killed_server_is_reported(tmp_path: Path) -> None:
