@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from runners.cells.run import run_cell
@@ -17,7 +18,7 @@ from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
 from runners.probe.sessions import SessionPool
 from runners.workbench import Workbench, open_workbench
-from runners.workbench.run_ledger import open_run_ledger
+from runners.workbench.run_ledger import RunLedger, open_run_ledger
 
 
 def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True) -> int:
@@ -31,25 +32,24 @@ def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True)
     parser.add_argument("ledger", nargs="?")
     given = parser.parse_args(arguments)
     try:
-        with Path(given.plan).open("rb") as file:
+        with open_ledger(given.ledger) as ledger, Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
-        catalogue = open_catalogue(default_root() / "catalogue", ())
+            catalogue = open_catalogue(default_root() / "catalogue", ())
 
-        def open_bench(cell: JobCell) -> Workbench:
-            also = frozenset(parse_allowance(cell.allow).values())
-            ledger = open_run_ledger(Path(given.ledger)) if given.ledger else None
-            return open_workbench(
-                cell.sandbox,
-                catalogue,
-                Silent(),
-                also_allowed=also,
-                download_mib=cell.download_mib,
-                ledger=ledger,
-                sessions=sessions,
-                clean=clean,
-            )
+            def open_bench(cell: JobCell) -> Workbench:
+                return open_workbench(
+                    cell.sandbox,
+                    catalogue,
+                    Silent(),
+                    also_allowed=frozenset(parse_allowance(cell.allow).values()),
+                    download_mib=cell.download_mib,
+                    ledger=ledger,
+                    sessions=sessions,
+                    clean=clean,
+                )
 
-        write_result(run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench), Path(given.results))
+            result = run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench)
+        write_result(result, Path(given.results))
     except ReprobotError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -59,3 +59,13 @@ def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True)
         sys.stderr.write(f"{shortage}\n")
         return shortage.exit_code
     return 0
+
+
+@contextmanager
+def open_ledger(path: str | None) -> Iterator[RunLedger | None]:
+    """Open the ledger of runs, if there is one, for one cell."""
+    if path is None:
+        yield None
+        return
+    with closing(open_run_ledger(Path(path))) as ledger:
+        yield ledger

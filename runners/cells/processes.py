@@ -1,8 +1,8 @@
-"""Run cells in child processes of the watcher or of a sweep, with an environment of listed variables only.
+"""Run cells in servers of the watcher or of a sweep, with an environment of listed variables only.
 
 The parent holds a token, so the process that starts sandboxes must be another one and must not inherit the parent's
-environment. A child gets the variables on a list, a plan whose digest it checks, and a folder for its one result
-file. It ends when the parent ends.
+environment. A server gets the variables on a list, plans whose digests it checks, and a folder for each result
+file. It ends when the parent ends. ``server.py`` is its program.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PASSES = frozenset(
     | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_NIGHTLIES", "REPROBOT_GPU"}
     | {"REPROBOT_IMAGE"}
 )
-"""The only variables that a child gets, because a list of all secrets cannot be made. Same list:
+"""The only variables that a server gets, because a list of all secrets cannot be made. Same list:
 ``tools/bare-env.sh``."""
 GRACE_S = 900
 """Time beyond the plan's own budget, for building environments and for diagnoses."""
 STOP_S = 20.0
-"""Time that a server has to stop its child. Longer than the server's own limit for the child."""
+"""Time that a server has to close its sandboxes."""
 _LOG_TAIL_BYTES = 2_000
 _ROOT = Path(__file__).parents[2]
 _START = (
@@ -47,7 +47,7 @@ _START = (
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of ``environment`` that a child may have."""
+    """Return the variables of ``environment`` that a server may have."""
     return {name: value for name, value in environment.items() if name in PASSES}
 
 
@@ -66,10 +66,10 @@ class _Server:
         )
 
     def run(self, request: Request, limit_s: float) -> int:
-        """Run a cell and return the exit status of its child.
+        """Run a cell and return its exit status.
 
         Raises:
-            TimeoutError: the child did not end in time. The server is of no use any more.
+            TimeoutError: the cell did not end in time. The server is of no use any more.
             InfraError: the server's line is no answer.
         """
         assert self._process.stdin is not None
@@ -96,7 +96,7 @@ class _Server:
         return self._process.poll() is not None
 
     def stop(self) -> None:
-        """Stop the server and its child, which removes its sandboxes. Another thread may wait for an answer."""
+        """Stop the server, which closes its sandboxes. Another thread may wait for an answer."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -127,15 +127,15 @@ class CellProcesses:
     def run(
         self, plan: Path, digest: str, cell: JobCell, results: Path, ledger: Path | None = None, *, cluster: str = ""
     ) -> None:
-        """Run one cell in a child process and wait for its result file in the folder ``results``.
+        """Run one cell in a server and wait for its result file in the folder ``results``.
 
-        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the child sends the
+        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the server sends the
         cell to a worker of the Dask scheduler at this address.
 
         Raises:
-            InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
+            InfraError: the cell failed, or took longer than the plan's budget and `GRACE_S`.
         """
-        plan, results = plan.absolute(), results.absolute()  # the child has another working folder
+        plan, results = plan.absolute(), results.absolute()  # a cell has another working folder
         log = results.parent / f"{cell.id}.log"
         results.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
