@@ -129,8 +129,8 @@ class CellProcesses:
     ) -> None:
         """Run one cell in a server and wait for its result file in the folder ``results``.
 
-        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the server sends the
-        cell to a worker of the Dask scheduler at this address.
+        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the server sends
+        the cell to a worker of the Dask scheduler at this address.
 
         Raises:
             InfraError: the cell failed, or took longer than the plan's budget and `GRACE_S`.
