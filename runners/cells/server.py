@@ -1,8 +1,8 @@
-"""A process that has imported the parts of a run, and runs cells, one at a time.
+"""A process that runs cells, one at a time.
 
-The imports take 0.8 s of processor time, half of it for ports. The self-test of a sandbox and the import of a
-compiler inside take as long again. A sweep would spend that time for each issue. So a server keeps sandboxes open for
-later cells (``runners/probe/sessions.py``).
+The imports of a run take 0.8 s of processor time, half of it for ports. The self-test of a sandbox and the import of
+a compiler inside take as long again. A process for each cell would spend that time for each issue. A server spends it
+once, and keeps sandboxes open for later cells (``runners/probe/sessions.py``).
 
 A request is one line of JSON on standard input (`Request`), the answer one line on standard output (`Answer`). When
 standard input ends, or on SIGTERM, the server stops the cell that runs, closes its sandboxes and ends.
@@ -11,7 +11,6 @@ standard input ends, or on SIGTERM, the server stops the cell that runs, closes 
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import os
 import queue
@@ -31,10 +30,6 @@ from runners.probe.sessions import LIFE_S, SessionPool
 from runners.sandbox.limits import cpu_time
 
 CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
-PRELOADED = (
-    *(CELL, "runners.investigation.investigate", "runners.toolchains.tvm", "runners.toolchains.iree"),
-    *("runners.rewrite.python", "runners.rewrite.testcase"),  # with libcst, which takes half a second
-)
 READ_BYTES = 65_536
 
 
@@ -59,9 +54,6 @@ def main(arguments: list[str]) -> int:
     requests, answers = _take_streams()
     signal.signal(signal.SIGTERM, _end)
     try:
-        for name in PRELOADED:
-            importlib.import_module(name)
-        gc.freeze()  # these objects live as long as the process: no collection needs to look at them
         lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
         with closing(SessionPool(kept=True)) as sessions:
