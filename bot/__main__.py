@@ -34,9 +34,10 @@ def main() -> None:
     except KeyboardInterrupt:
         _stop_runs()
         _print_error("reprobot: interrupted; nothing was left running")
-        # CPython remembers that the interrupt passed through text that it ran, such as the generated methods of a
-        # dataclass, and then ends ``python -m`` by SIGINT whatever the exit code is. Running other text forgets it.
-        exec("")  # noqa: S102
+        # CPython remembers an interrupt that passed through generated code, such as the methods of a dataclass, and
+        # then ends ``python -m`` by a SIGINT to itself. Where SIGINT is blocked, it exits with 130 (pymain's
+        # exit_sigint).
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the pipe has ended

@@ -33,7 +33,7 @@ from bot.forge.source import parse_issue
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.sources import Selection
 from bot.tracker.sweep import list_tasks, sweep_tracker
-from runners.cells.server import read_usage
+from runners.cells.messages import read_usage
 from runners.core.errors import ReprobotError
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.protocol import Testcase, digest_of

@@ -16,8 +16,7 @@ from runners.core.progress import Silent
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
-from runners.probe.sessions import SessionPool
-from runners.workbench import Workbench, open_workbench
+from runners.workbench import SessionPool, Workbench, open_workbench
 from runners.workbench.run_ledger import RunLedger, open_run_ledger
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from runners.cells.server import Answer, Request, read_usage
+from runners.cells.messages import Answer, Request, read_usage
 from runners.core.errors import InfraError
 from runners.core.protocol import JobCell
 

@@ -26,27 +26,12 @@ from types import FrameType
 
 import msgspec
 
-from runners.probe.sessions import LIFE_S, SessionPool
+from runners.cells.messages import Answer, Request, read_usage
 from runners.sandbox.limits import cpu_time
+from runners.workbench import LIFE_S, SessionPool
 
 CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
 READ_BYTES = 65_536
-
-
-class Request(msgspec.Struct, frozen=True):
-    """The words of a cell's command line, its log, and its working folder."""
-
-    words: tuple[str, ...]
-    log: str
-    folder: str
-    cluster: bool = False
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The exit status of a cell, and the processor seconds of the server and its sandboxes so far."""
-
-    status: int
-    cpu_s: float
 
 
 def main(arguments: list[str]) -> int:
@@ -74,12 +59,6 @@ def measure_cpu() -> float:
     Without control groups, those of the children that have ended take the place of the sandboxes.
     """
     return read_usage(resource.RUSAGE_SELF) + (cpu_time.SANDBOXES.read() or read_usage(resource.RUSAGE_CHILDREN))
-
-
-def read_usage(who: int) -> float:
-    """Return the processor seconds that getrusage(2) reports."""
-    usage = resource.getrusage(who)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _take_streams() -> tuple[int, int]:

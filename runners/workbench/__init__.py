@@ -6,7 +6,8 @@ reading at `Workbench.run` (``workbench.py``).
 
 from __future__ import annotations
 
+from runners.probe.sessions import LIFE_S, SessionPool
 from runners.workbench.opening import open_workbench
 from runners.workbench.workbench import Workbench
 
-__all__ = ["Workbench", "open_workbench"]
+__all__ = ["LIFE_S", "SessionPool", "Workbench", "open_workbench"]

@@ -19,8 +19,8 @@ import msgspec
 import pytest
 
 from runners.cells import server
+from runners.cells.messages import Answer, Request
 from runners.cells.processes import PASSES, CellProcesses, filter_environment
-from runners.cells.server import Answer, Request
 from runners.core.errors import InfraError
 from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
 from runners.probe.sessions import SessionPool
