@@ -14,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from runners.cells.processes import filter_environment
 from tests.bot.forge.fake import REPOSITORY, FakeGithub
 from tests.flow.test_command_line import EXAMPLES, ROOT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
 F16 = EXAMPLES / "f16-row-sums-stuck-at-256.md"
-KEPT = ("PATH", "HOME", "LANG", "REPROBOT_CACHE", "XDG_CACHE_HOME")
 
 
 def environment(github: FakeGithub) -> dict[str, str]:
-    return {name: os.environ[name] for name in KEPT if name in os.environ} | github.environment()
+    """The variables of a service, with those that reach the package index."""
+    return filter_environment(os.environ) | github.environment()
 
 
 def opened(path: Path) -> tuple[str, str]:
