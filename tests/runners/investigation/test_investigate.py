@@ -636,7 +636,8 @@ def test_diagnosis_begins_when_the_failing_release_is_known() -> None:
     """The newest release fails: no further answer changes which release is diagnosed, and it is diagnosed once."""
     failures, events = diagnose_beside(lambda cell, _: Outcome.MATCH)
     assert [failure.seen.version for failure in failures] == [ORDER[-1]]
-    assert events.index("diagnosis") == 3
+    # the three runs of the matrix, and those that the two threads of `run` may have begun meanwhile
+    assert 3 <= events.index("diagnosis") <= 3 + 2
     failures, events = diagnose_beside(
         lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
     )
