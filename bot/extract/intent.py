@@ -1,8 +1,11 @@
 """Tell a failure report from a question, a request, a discussion, and trouble with a build or a CI job.
 
 Each piece of evidence has points for one kind of text. Points for a failure come from the parts that only a failure
-report has: a quoted failure, a section on actual behaviour, a label for bugs. The kind with the most points wins; a
-tie goes to the failure report, because a report that is left unread costs more than one that is read in vain.
+report has: a quoted failure, a section on actual behaviour, a label for bugs. The kind with the most points wins.
+
+A text with code or output is a failure report on a tie, because a report that is left unread costs more than a run in
+vain. A text of words alone gives nothing to run: the only possible answer asks for a testcase, and is noise below a
+plan or a discussion. Such a text must say that something fails.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.extract.blocks.pieces import Kind
+from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import ParsedIssue
 from bot.extract.types import Intent
 from runners.core.failure.api_drift import find_moved_name
@@ -138,7 +142,7 @@ PROSE_MARKS = (
     _mark(Intent.QUESTION, 2, r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"),
     _mark(Intent.QUESTION, 4, r"\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)\b"),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
-    _mark(Intent.TRACKING, 2, r"^\s*[-*] \[[ xX]\]"),
+    _mark(Intent.TRACKING, 2, r"^\s*(?:[-*+]\s+)?\[[ xX]\]\s"),  # the parser of Markdown drops the bullet
     _mark(
         Intent.TRACKING,
         2,
@@ -184,6 +188,24 @@ SAYS_IT_FAILS = re.compile(
 )
 """A sentence that says that the compiler does not compile something, or fails."""
 
+TELLS_OF_FAILURE = re.compile(
+    r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?(?:compile|lower|legali[sz]ed?|run|parse|import"
+    r"|work|working|match|able|supported|handled)\w*\b"
+    r"|\b(?:can(?:not|['’]t)|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
+    r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?|hangs?"
+    r"|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
+    r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
+    r" (?:numerical |numeric |final )?(?:results?|outputs?|values?|answers?|code|ir|behaviou?r|shapes?|types?)\b"
+    r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?|see(?:ing)?|saw"
+    r"|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
+    r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b",
+    re.I,
+)
+"""A sentence of a text without code that says, of the present or the past, that something fails."""
+
+USUAL = 2
+"""The points that a failure needs in a text of words alone: more than a hint."""
+
 CALLS_IT_AN_ERROR = re.compile(
     r"\b(?:gets?|got|getting|with|gives?|throws?|raises?|reports?|meets?|met|hits?|encounter(?:s|ed)?|following|below|this|the)\b"
     r"[^.?!\n]{0,30}\b(?:erro(?:r|rs)?|exceptions?|crash(?:es)?)\b|\b(?:fails|failed|crashes|crashed)\b",
@@ -208,8 +230,24 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
-    best = max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
-    return best if points[best] else Intent.FAILURE
+    if _shows_something(parsed):
+        return max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
+    if any(map(TELLS_OF_FAILURE.search, (parsed.issue.title, *_split_lines(parsed.prose)))):
+        points[Intent.FAILURE] += 2
+    if points[Intent.FAILURE] < USUAL:
+        points[Intent.FAILURE] = 0
+    best = max(points, key=lambda intent: (points[intent], intent is not Intent.FAILURE))
+    return best if points[best] else Intent.DISCUSSION
+
+
+def _shows_something(parsed: ParsedIssue) -> bool:
+    """True for code, a command or output, also where a link leads to them. Other texts are words alone."""
+    return bool(
+        any(piece.text.strip() for piece in parsed.pieces)
+        or parsed.signature is not None
+        or any(not link.shows_output for link in find_links(parsed.issue.body))
+        or list(find_stored_files(parsed.issue.body))
+    )
 
 
 def _is_about_moved_name(parsed: ParsedIssue, claim: Claim) -> bool:

@@ -24,6 +24,8 @@ class Intent(StrEnum):
     """Building the compiler from source, installing it, or its continuous integration."""
     MOVED = "moved"
     """A name that the compiler has renamed or removed on purpose."""
+    DISCUSSION = "discussion"
+    """Words alone, without code or output, that say of nothing that it fails."""
 
 
 DESCRIPTIONS = {
@@ -34,6 +36,7 @@ DESCRIPTIONS = {
     Intent.DOCUMENTATION: "is about the documentation",
     Intent.BUILD: "is about a build or a CI job",
     Intent.MOVED: "is about a name that the compiler has renamed or removed",
+    Intent.DISCUSSION: "shows neither code nor output",
 }
 """Predicates of the sentence "The text …"."""
 

@@ -196,7 +196,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FEATURE, "Port the memory planner to C", "Needed for the second runtime.", ()),
         (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
         (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
-        (Intent.FAILURE, "Nothing in particular", "The text says little.", ()),
+        (Intent.DISCUSSION, "Nothing in particular", "The text says little.", ()),
+        (Intent.FAILURE, "Tuning on two devices", "Since the update, the second device gets wrong results.", ()),
+        (Intent.FAILURE, "Tuning on two devices", "It segfaults.", ()),
+        (Intent.FAILURE, "Tuning on two devices", "Nothing in particular.", ("type: bug",)),
+        (Intent.DISCUSSION, "Tuning on two devices", "There are two ways. The first may fail.", ()),
+        (Intent.TRACKING, "Two devices", "State of the work, so that it is seen:\n\n* [ ] tuning fails\n* [x] link", ()),
     ],
 )
 def test_the_intent_of_a_text(intent: Intent, title: str, body: str, labels: tuple[str, ...]) -> None:
