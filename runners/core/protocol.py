@@ -63,6 +63,9 @@ class Signature(Wire, frozen=True, kw_only=True):
     message: Text = ""
     frames: tuple[Name, ...] = ()
     """Functions of the compiler, innermost first; none of the testcase."""
+    callees: tuple[Name, ...] = ()
+    """Methods of the compiler's common classes in a native stack, innermost first. They identify a failure only where
+    the report's stack is cut behind them."""
     site: Name = ""
     """The C++ function in which a check failed, without its namespace, if TVM's traceback names the function."""
 

@@ -41,7 +41,7 @@ def compare_signatures(
     ClusterFuzz's comparer: common frames among the top ones count. Messages are compared by their words in order,
     relative to the shorter message, because reports quote only a part.
     """
-    frames = _count_common_frames(reported.frames, observed.frames)
+    frames = _count_common_frames(reported, observed)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
     same_type = _is_same_type(reported.type, observed.type, vocabulary)
     if not (same_type or (both_crash and frames) or _may_be_reprinted(reported, observed, vocabulary)):
@@ -216,7 +216,7 @@ def _compare_hangs(reported: Signature, observed: Signature) -> Similarity:
         return Similarity(
             score=0.4, why=f"timed out in step {observed_step[1]}, in the report in step {reported_step[1]}"
         )
-    frames = _count_common_frames(reported.frames, observed.frames)
+    frames = _count_common_frames(reported, observed)
     if frames == 0:
         return Similarity(score=0.5, why="timed out elsewhere in the compiler")
     return Similarity(score=0.75, why="timed out, as reported")
@@ -255,16 +255,23 @@ def _is_same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -
     return a == b or any({a, b} <= names for names in vocabulary.same_types)
 
 
-def _count_common_frames(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:
+def _count_common_frames(reported: Signature, observed: Signature) -> int | None:
     """Count the report's top five frames that are in the run's stack.
 
     None without frames to compare: a quotation of the Python frames alone has nothing in common with a native stack.
     """
-    kinds = [{"::" in name for name in frames} for frames in (reported, observed)]
+    kinds = [{"::" in name for name in one.frames} for one in (reported, observed)]
     if not kinds[0] & kinds[1]:
         return None
-    seen = {_strip_frame(name) for name in observed}
-    return sum(_strip_frame(name) in seen for name in reported[:5])
+    if reported.callees and reported.frames == reported.callees:  # the report's stack is cut behind its callees
+        return int(_get_innermost_class(reported) == _get_innermost_class(observed))
+    seen = {_strip_frame(name) for name in observed.frames}
+    return sum(_strip_frame(name) in seen for name in reported.frames[:5])
+
+
+def _get_innermost_class(signature: Signature) -> str:
+    """Return the class of the innermost callee. Builds inline different methods of one class."""
+    return _strip_frame(next(iter(signature.callees), "")).rpartition("::")[0]
 
 
 def _strip_frame(frame: str) -> str:

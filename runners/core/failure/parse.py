@@ -164,8 +164,9 @@ def _is_in_compiler(lines: list[str], vocabulary: FailureVocabulary) -> bool:
 def _make_crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> Signature:
     found = _ABORT_MESSAGE.search("\n".join(lines))
     message = (found["llvm"] or found["assertion"] or "") if found else ""
-    frames = find_native_frames(lines, vocabulary) or find_python_frames(lines, vocabulary)
-    return Signature(type=name, message=make_readable(message, vocabulary), frames=frames)
+    native, callees = find_native_frames(lines, vocabulary)
+    frames = native or find_python_frames(lines, vocabulary)
+    return Signature(type=name, message=make_readable(message, vocabulary), frames=frames, callees=callees)
 
 
 def _find_mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
@@ -269,7 +270,7 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     return Signature(
         type=name,
         message=make_readable(f"{message} | {detail}" if detail else message, vocabulary),
-        frames=find_native_frames(lines[: at + 1], vocabulary) or find_python_frames(lines[: at + 1], vocabulary),
+        frames=find_native_frames(lines[: at + 1], vocabulary)[0] or find_python_frames(lines[: at + 1], vocabulary),
         site=find_raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
     )
 

@@ -39,12 +39,17 @@ _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 failure. Passes and dialects have namespaces of their own."""
 
 
-def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
-    """Return the C++ functions of a stack dump, innermost first, without arguments and addresses."""
+def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the C++ functions of a stack dump, innermost first, and those of them that any caller may call.
+
+    Both are without arguments and addresses. A stack of nothing but such callees is cut: its functions then are the
+    callees.
+    """
     noise = (*_NOISE_FRAMES, *vocabulary.noise_frames)
     found = (_parse_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
     names = [name for name in found if name and "::" in name and not name.startswith(noise)]
-    return _take_distinct(name for name in names if not _MLIR_CORE.match(name)) or _take_distinct(names)
+    callees = _take_distinct(name for name in names if _MLIR_CORE.match(name))
+    return _take_distinct(name for name in names if not _MLIR_CORE.match(name)) or callees, callees
 
 
 def _parse_function_name(symbol: str) -> str:

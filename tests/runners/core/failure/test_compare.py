@@ -7,7 +7,7 @@ import pytest
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.parse import parse_signature
 from runners.core.failure.stack_frames import find_raise_site
-from runners.core.protocol import Exited, Signature, TimedOut
+from runners.core.protocol import Exited, Signalled, Signature, TimedOut
 from runners.toolchains import ALL_FAILURES
 
 SITE = "/opt/env/lib/python3.11/site-packages"
@@ -132,6 +132,18 @@ def test_two_crashes_in_one_accessor_are_two() -> None:
     one, other = (RELAY.format(code=-11, text=STACK.format(function=name)) for name in ("Fold", "Pack"))
     assert same(one, one)
     assert not same(one, other)
+
+
+def test_a_stack_that_breaks_off_behind_its_callees_is_compared_by_their_class() -> None:
+    """Builds inline different methods, so the innermost one need not be the report's."""
+    cut = STACK.partition(" #5")[0]
+    reported = parse_signature(cut, ALL_FAILURES, Signalled(code=11))
+    assert reported is not None
+    for method, score in (("FloatType::isF32", 0.95), ("Block::getTerminator", 0.3)):
+        whole = STACK.format(function="fold").replace("FloatType::getWidth", method)
+        observed = parse_signature(whole, ALL_FAILURES, Signalled(code=11))
+        assert observed is not None
+        assert compare_signatures(reported, observed, ALL_FAILURES).score == score
 
 
 def test_a_parser_that_passes_an_error_on_does_not_change_it() -> None:
