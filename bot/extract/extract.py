@@ -13,7 +13,7 @@ from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.defences import list_defences
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
-from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
+from bot.extract.command_line.testcase import extract_commands, extract_dumped_pass, extract_plain_compile
 from bot.extract.command_line.wrap import wrap_only_fragment
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
@@ -176,7 +176,8 @@ def _choose_among(
             return both
         if _is_self_contained(python):
             return python
-    return commands or python or extract_plain_compile(parsed, toolchain, tools) or _explain_no_testcase(parsed)
+    given = commands or python or extract_plain_compile(parsed, toolchain, tools)
+    return given or extract_dumped_pass(parsed, toolchain, tools) or _explain_no_testcase(parsed)
 
 
 def _join_generator(python: Repro, commands: Repro) -> Repro | None:

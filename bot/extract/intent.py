@@ -189,15 +189,15 @@ SAYS_IT_FAILS = re.compile(
 """A sentence that says that the compiler does not compile something, or fails."""
 
 TELLS_OF_FAILURE = re.compile(
-    r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?(?:compile|lower|legali[sz]ed?|run|parse|import"
-    r"|work|working|match|able|supported|handled)\w*\b"
+    r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
+    r"(?:compile|lower|legali[sz]ed?|run|parse|import|work|working|match|able|supported|handled)\w*\b"
     r"|\b(?:can(?:not|['’]t)|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
-    r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?|hangs?"
-    r"|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
+    r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?"
+    r"|hangs?|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
     r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
     r" (?:numerical |numeric |final )?(?:results?|outputs?|values?|answers?|code|ir|behaviou?r|shapes?|types?)\b"
-    r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?|see(?:ing)?|saw"
-    r"|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
+    r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?"
+    r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b",
     re.I,
 )
@@ -232,7 +232,9 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         points[intent] += worth
     if _shows_something(parsed):
         return max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
-    if any(map(TELLS_OF_FAILURE.search, (parsed.issue.title, *_split_lines(parsed.prose)))):
+    title = (parsed.issue.title[:300],)
+    is_named = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, title))
+    if is_named or any(map(TELLS_OF_FAILURE.search, (*title, *_split_lines(parsed.prose)))):
         points[Intent.FAILURE] += 2
     if points[Intent.FAILURE] < USUAL:
         points[Intent.FAILURE] = 0

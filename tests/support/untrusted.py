@@ -30,7 +30,7 @@ from runners.core.failure.missing_device import find_device_trouble, find_missin
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import parse_signature
-from runners.core.failure.printed_output import read_output
+from runners.core.failure.printed.output import read_output
 from runners.core.failure.tensor_difference import read_tensors
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings

@@ -44,9 +44,7 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
     """
     actual: list[str] = []
     expected: list[str] = []
-    for piece in pieces:
-        if piece.kind is not Kind.OUTPUT or piece.cue is Cue.QUOTED:
-            continue
+    for piece in _list_outputs(pieces):
         if compared := _find_compared_values(piece.text):
             actual.append(compared["actual"])
             expected.append(compared["expected"])
@@ -73,6 +71,20 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
+
+
+def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the outputs of a report. Below a typed command stands what the command printed.
+
+    Where commands have their output, a block that nothing introduces is no output: it may be a part of a
+    specification, or pseudocode.
+    """
+    outputs = [piece for piece in pieces if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED]
+    typed = {piece.block: piece.lines[1] for piece in pieces if piece.kind is Kind.SHELL and piece.block}
+    printed = [piece for piece in outputs if piece.lines[0] > typed.get(piece.block, piece.lines[0])]
+    if not printed:
+        return outputs
+    return [piece for piece in outputs if piece in printed or piece.cue is not Cue.NONE or is_expected_output(piece)]
 
 
 def _split_at_labels(text: str) -> Iterator[tuple[bool, str]]:
@@ -241,7 +253,11 @@ def find_telling_line(actual: str, expected: str) -> str:
 
 
 def _is_no_value(line: str) -> bool:
-    return line.startswith(("$", "#")) or bool(_RESULT_HEADER.match(line))
+    return line.startswith(("$", "#", "//")) or bool(_RESULT_HEADER.match(line)) or bool(_OPENS_PROGRAM.match(line))
+
+
+_OPENS_PROGRAM = re.compile(r"(?:builtin\.)?module\b.*\{$|(?:func|util)\.func .*\{$")
+"""The rows of MLIR around the operations."""
 
 
 def read_comments(code: str, expected: str) -> tuple[str, str]:

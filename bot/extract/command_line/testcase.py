@@ -9,13 +9,14 @@ from dataclasses import replace
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
+from bot.extract.command_line.dumps import run_dumped_pass
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
 from bot.extract.command_line.steps import print_products
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
-from bot.extract.types import ASSUME_DEVICE, GENERATE_INPUT, Repro
+from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
@@ -83,6 +84,21 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
             return None
     return _make_repro(parsed, toolchain, workspace, devices)
+
+
+def extract_dumped_pass(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:
+    """Return a testcase that runs the pass which a printed program names, on that program.
+
+    Return None without such a program, or if neither a program after the pass nor a failure shows what the pass does.
+    """
+    found = run_dumped_pass(parsed.pieces, tools)
+    if found is None:
+        return None
+    pieces, calls = found
+    repro = extract_commands(replace(parsed, pieces=tuple(pieces)), toolchain, tools, calls, ())
+    shows = repro.claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR) or bool(repro.claim.actual)
+    note = Repair(kind=ADD_RUN, detail=" ".join(repro.testcase.steps[-1]))
+    return replace(repro, repairs=(*repro.repairs, note)) if shows else None
 
 
 def _needs_a_gpu(toolchain: str, name: str) -> bool:

@@ -34,7 +34,7 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
 from runners.core.failure.oracle import COUNTED, OUTPUT, PRINTS_EXPECTED
-from runners.core.failure.printed_output import NUMBER_PATTERN
+from runners.core.failure.printed.output import NUMBER_PATTERN
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain

@@ -29,7 +29,9 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
-from runners.core.failure.printed_output import Reading, are_twins_equal, find_other_values, read_output
+from runners.core.failure.printed.output import are_twins_equal, find_other_values, read_output
+from runners.core.failure.printed.program import compare_programs
+from runners.core.failure.printed.reading import Reading
 from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
@@ -372,7 +374,9 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
 
 def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:
     claim = context.claim
-    reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
+    reading = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
+    if reading is None:
+        reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
     match reading:
         case Reading.WRONG:
             return Classification(

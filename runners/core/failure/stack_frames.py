@@ -39,7 +39,9 @@ _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 failure. Passes and dialects have namespaces of their own."""
 
 
-def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_native_frames(
+    lines: Iterable[str], vocabulary: FailureVocabulary
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the C++ functions of a stack dump, innermost first, and those of them that any caller may call.
 
     Both are without arguments and addresses. A stack of nothing but such callees is cut: its functions then are the

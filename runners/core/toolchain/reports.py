@@ -209,6 +209,8 @@ class CommandLineTools:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     """Program of another project → the program of this one that has the same passes. It runs in its place if the
     report calls no program of this project."""
+    optimizer: str = ""
+    """The program that runs single passes."""
     compiler: str
     """The program that makes a module."""
     compilers: frozenset[str]

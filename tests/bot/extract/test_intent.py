@@ -201,7 +201,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "Tuning on two devices", "It segfaults.", ()),
         (Intent.FAILURE, "Tuning on two devices", "Nothing in particular.", ("type: bug",)),
         (Intent.DISCUSSION, "Tuning on two devices", "There are two ways. The first may fail.", ()),
-        (Intent.TRACKING, "Two devices", "State of the work, so that it is seen:\n\n* [ ] tuning fails\n* [x] link", ()),
+        (
+            Intent.TRACKING,
+            "Two devices",
+            "State of the work, so that it is seen:\n\n* [ ] tuning fails\n* [x] link",
+            (),
+        ),
     ],
 )
 def test_the_intent_of_a_text(intent: Intent, title: str, body: str, labels: tuple[str, ...]) -> None:

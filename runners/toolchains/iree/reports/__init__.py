@@ -118,7 +118,10 @@ REPORTS = ReportVocabulary(
     marks=re.compile(
         r"\biree-(?:compile|opt|run-module|benchmark-module|base-\w+)\b|\bimport iree\b|\bfrom iree\b"
         r"|\bimport iree\.|--iree-[\w-]+|\biree\.(?:compiler|runtime|turbine)\b|\bIREE\b|\biree_\w+\.\w+"
-        r"|\bflow\.dispatch\b|\bhal\.\w+|\bllvm-cpu\b|\bvmvx\b|\bvulkan-spirv\b|\bfunc\.func\b"
+        r"|\bflow\.dispatch\b|\bhal\.\w+|\bllvm-cpu\b|\bvmvx\b|\bvulkan-spirv\b|\bfunc\.func\b|\bmlir-opt\b"
+        r"|^[ \t]{0,40}%[\w:]{1,40} = \"?"
+        r"(?:arith|linalg|tensor|tosa|stablehlo|mhlo|memref|vector|scf|affine|torch)\.\w",
+        re.M,
     ),
     read_devices=read_devices,
     versions=_VERSIONS,

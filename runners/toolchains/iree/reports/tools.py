@@ -235,6 +235,7 @@ TOOLS = CommandLineTools(
         }
     ),
     other_programs=frozenset({"iree-run-trace", "iree-e2e-matmul-test"}),
+    optimizer="iree-opt",
     stand_ins={"mlir-opt": "iree-opt", "iree-dialects-opt": "iree-opt"},
     compiler="iree-compile",
     compilers=frozenset({"iree-compile", "iree-opt", "iree-translate", "iree-run-mlir", "ireec"}),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from runners.core.failure.printed_output import Reading, read_output
+from runners.core.failure.printed.output import read_output
+from runners.core.failure.printed.reading import Reading
 from runners.toolchains import ALL_FAILURES
 
 IREE = "EXEC @f\nresult[0]: hal.buffer_view\n"

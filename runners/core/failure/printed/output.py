@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 
+from runners.core.failure.printed.reading import Reading
 from runners.core.protocol import Claim, ClaimKind, Exited, StepResult
 from runners.core.toolchain.failures import FailureVocabulary
 
@@ -38,19 +38,6 @@ _DIFFERENCE = re.compile(
     r"diff|err|mismatch|delta|deviation|discrepan|(?<![a-z])(?:max_? ?abs|abs_? ?max|mae|r?mse)(?![a-z])",
     re.IGNORECASE,
 )
-
-
-class Reading(Enum):
-    """How the output of a run compares with the report."""
-
-    WRONG = auto()
-    """The output has the values that the report calls wrong, or contradicts the expected value."""
-    RIGHT = auto()
-    """The output has the values that the report expects."""
-    CHANGED = auto()
-    """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
-    UNKNOWN = auto()
-    """The output cannot be compared with the report."""
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:

@@ -1,0 +1,159 @@
+"""Compare a printed MLIR program with the programs of a report, whatever the notation of the release. Pure.
+
+A pass is deterministic: the same input gives the same program on every run of a build. So an equal program is the
+reported behaviour, and the same operations with other constants are another behaviour. Values of programs that run
+may differ for other reasons, and are compared in `output`.
+
+Releases print one program in several notations: ``value = dense<1>`` became ``values = dense<1>``, generic operations
+have quotes, and values are numbered in their order. An operation is therefore reduced to its name, its values, its
+constants and its keywords. Two programs are equal if they differ in the names of values alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from runners.core.failure.printed.reading import Reading
+
+MAX_ROWS = 2_000
+MAX_ROW_CHARS = 4_000
+
+Operation = tuple[str, ...]
+"""A name, then values, constants and keywords in their order: ``("tosa.const", "%0", "dense", "-1")``."""
+
+MIN_OPERATIONS = 2
+"""Operations that make a passage a program. A single operation in a sentence is not the output of a pass."""
+
+
+def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | None:
+    """Compare a printed program with the program that a report quotes as ``actual``, and with ``expected``.
+
+    ``expected`` may be a program, or the constant that one operation should have. Return None if the report quotes no
+    program, or the run prints none.
+    """
+    seen, wrong, right = (read_operations(text) for text in (printed, actual, expected))
+    if len(seen) < MIN_OPERATIONS or max(len(wrong), len(right)) < MIN_OPERATIONS:
+        return None
+    if not right and len(constants := read_constants(expected)) == 1:
+        right = _replace_only_constant(wrong, constants[0])
+    is_wrong, is_right = _occurs(wrong, seen), _occurs(right, seen)
+    if is_wrong is not is_right:
+        return Reading.WRONG if is_wrong else Reading.RIGHT
+    if is_wrong or right or _count_names(wrong, seen) != 1:
+        return Reading.UNKNOWN
+    return Reading.CHANGED
+
+
+def _count_names(part: Sequence[Operation], whole: Sequence[Operation]) -> int:
+    """Count the places where ``whole`` has the operations of ``part`` by their names. Aliases do not count."""
+    names, all_names = ([name for name, *_ in one if name != "#"] for one in (part, whole))
+    return sum(all_names[at : at + len(names)] == names for at in range(len(all_names) - len(names) + 1))
+
+
+def _occurs(part: Sequence[Operation], whole: Sequence[Operation]) -> bool:
+    """True if ``whole`` has the operations of ``part`` one after another."""
+    count, numbered = len(part), _number_values(part)
+    names = [name for name, *_ in part]
+    return bool(part) and any(
+        [name for name, *_ in whole[at : at + count]] == names and _number_values(whole[at : at + count]) == numbered
+        for at in range(len(whole) - count + 1)
+    )
+
+
+def _number_values(operations: Sequence[Operation]) -> list[Operation]:
+    """Return the operations with their values numbered in the order in which they occur."""
+    numbers: dict[str, str] = {}
+    return [
+        tuple(numbers.setdefault(word, f"%{len(numbers)}") if word.startswith("%") else word for word in operation)
+        for operation in operations
+    ]
+
+
+def _replace_only_constant(operations: Sequence[Operation], value: str) -> list[Operation]:
+    """Return the program with ``value`` in place of its only constant; empty if it has several or none."""
+    places = [
+        (at, number)
+        for at, operation in enumerate(operations)
+        for number, word in enumerate(operation)
+        if number and _CONSTANT.fullmatch(word)
+    ]
+    if len(places) != 1:
+        return []
+    (at, number), changed = places[0], list(operations)
+    changed[at] = (*changed[at][:number], value, *changed[at][number + 1 :])
+    return changed
+
+
+def read_constants(text: str) -> list[str]:
+    """Return a text of nothing but constants as a list of these; empty for any other text."""
+    words = re.split(r"[\s,`]+", text.strip()[:MAX_ROW_CHARS].strip("`"))
+    return [_normalize(word) for word in words] if all(map(_CONSTANT.fullmatch, words)) else []
+
+
+_FUNCTIONS = {"func.func", "util.func", "func"}
+_AROUND = {"builtin.module", "module"}
+_BLOCK = re.compile(r"\s*\^\w+(?:\([^\n]*\))?:")
+_OPERATION = re.compile(
+    r"\s*(?P<results>%[\w$.:-]+(?:\s*,\s*%[\w$.:-]+)*\s*=\s*)?"
+    r"(?:\"(?P<quoted>[a-z]\w*(?:\.[\w$-]+)+)\"\s*\(|(?P<plain>[a-z]\w*(?:\.[\w$-]+)+|return|call|func)(?=[\s<{(]|$))"
+)
+_ALIAS = re.compile(r"\s*#[\w$.-]+\s*=\s*(?P<of>.*)")
+_TYPE = re.compile(r"\b(?:tensor|memref|vector|complex|tuple)<|![\w.$-]+<?")
+_SCALAR = re.compile(r"(?<![\w.@#%])(?:index|none|tf32|bf16|[su]?i\d+|f\d+(?:E\w+)?)(?![\w.])")
+_VALUE = re.compile(r"%[\w$.-]+")
+_ATTRIBUTE = re.compile(r"(?<![%@#\w.$-])[A-Za-z_][\w.]*(?:\s*=(?!=)|(?=\())")
+"""The name of an attribute, ``values = dense<1>`` or ``values(dense<1>)``, or of a group of operands, ``ins(…)``."""
+_WORD = re.compile(
+    r'"[^"\n]*"|%[\w$.-]+|[@#^][\w$.-]+|0x[0-9A-Fa-f]+|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[A-Za-z_][\w.$-]*'
+)  # fmt: skip
+_CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+|true|false|True|False|[-+]?(?:nan|inf)")
+_SHORT = {"return": "func.return", "call": "func.call"}
+
+
+def read_operations(text: str) -> list[Operation]:
+    """Return the operations of an MLIR text in their order. A function and a block have their arguments alone."""
+    found = []
+    for raw in text.split("\n", MAX_ROWS)[:MAX_ROWS]:
+        row = raw[:MAX_ROW_CHARS].partition("//")[0]
+        if alias := _ALIAS.match(row):
+            found.append(("#", *_list_words(alias["of"])))
+        elif _BLOCK.match(row):
+            found.append(("^", *_VALUE.findall(row)))
+        elif (operation := _OPERATION.match(row)) and (
+            name := operation["quoted"] or operation["plain"]
+        ) not in _AROUND:
+            values = _VALUE.findall(operation["results"] or "")
+            words = _VALUE.findall(row) if name in _FUNCTIONS else (*values, *_list_words(row[operation.end() :]))
+            found.append((_SHORT.get(name, name), *words))
+    return found
+
+
+def _list_words(row: str) -> Iterator[str]:
+    """Yield the values, constants and keywords of a row, without types, names of attributes and locations."""
+    bare = _SCALAR.sub(" ", _drop_types(row.partition(" loc(")[0]))
+    for word in _WORD.findall(_ATTRIBUTE.sub(" ", bare)):
+        yield _normalize(word)
+
+
+def _drop_types(row: str) -> str:
+    """Remove each type with its brackets: ``tensor<4x!q<i8>>``."""
+    kept, at = [], 0
+    while found := _TYPE.search(row, at):
+        kept.append(row[at : found.start()])
+        at = found.end()
+        depth = int(found[0].endswith("<"))
+        while depth and at < len(row):
+            depth += {"<": 1, ">": -1}.get(row[at], 0) if row[at - 1 : at + 1] != "->" else 0
+            at += 1
+    return " ".join((*kept, row[at:]))
+
+
+def _normalize(word: str) -> str:
+    """Return one text for one constant: ``1.000000e+00`` is ``1``, and a truth value is small."""
+    if word in ("True", "False"):
+        return word.lower()
+    try:
+        return f"{float(word):g}" if _CONSTANT.fullmatch(word) and not word.startswith("0x") else word
+    except ValueError:
+        return word

@@ -1,0 +1,84 @@
+"""One program in several notations is one; another constant, operation or use of a value makes another program."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.failure.printed.program import MAX_ROWS, compare_programs, read_operations
+from runners.core.failure.printed.reading import Reading
+
+OLD = """module {
+  func.func @step(%arg0: tensor<4xi64>, %arg1: tensor<4xi64>) -> tensor<4xi8> {
+    %0 = "tosa.const"() {value = dense<-1> : tensor<4xi64>} : () -> tensor<4xi64>
+    %1 = tosa.sub %arg0, %arg1 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+    %2 = "tosa.equal"(%1, %0) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>
+    return %2 : tensor<4xi8>
+  }
+}
+"""
+NEW = """#map = affine_map<(d0) -> (d0)>
+module attributes {a.b = 1} {
+  func.func @step(%a: tensor<4xi64, #x.y<i8>>, %b: tensor<4xi64>) -> tensor<4xi8> {
+    %c = tosa.const values(dense<-1> : tensor<4xi64>) : () -> tensor<4xi64> loc("a.mlir":3:4)
+    %d = tosa.sub %a, %b : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+    %e = tosa.equal %d, %c : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>
+    func.return %e : tensor<4xi8>
+  }
+}
+"""
+
+
+def compare(printed: str, actual: str = OLD, expected: str = "") -> Reading | None:
+    return compare_programs(printed, actual=actual, expected=expected)
+
+
+def test_the_notation_of_a_release_makes_no_difference() -> None:
+    assert compare(NEW) is Reading.WRONG
+    assert compare(NEW, actual="", expected=OLD) is Reading.RIGHT
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reading"),
+    [
+        ("dense<-1>", "dense<1>", Reading.CHANGED),
+        ("tosa.sub %a, %b", "tosa.sub %b, %a", Reading.CHANGED),
+        ("tosa.sub", "tosa.add", Reading.UNKNOWN),
+        ("    %d = tosa.sub", "    %k = arith.constant 3 : i8\n    %d = tosa.sub", Reading.UNKNOWN),
+    ],
+)
+def test_another_program_is_not_the_reported_one(old: str, new: str, reading: Reading) -> None:
+    """Only the same operations with other constants or values are known to be another behaviour of the pass."""
+    assert compare(NEW.replace(old, new)) is reading
+
+
+def test_the_expected_constant_stands_for_the_expected_program() -> None:
+    """`should be 1` of a program with one constant."""
+    assert compare(NEW.replace("-1", "1"), expected="1") is Reading.RIGHT
+    assert compare(NEW, expected="1") is Reading.WRONG
+    assert compare(NEW.replace("-1", "2"), expected="1") is Reading.UNKNOWN
+
+
+def test_a_part_of_a_program_is_found_in_the_whole() -> None:
+    part = "\n".join(OLD.split("\n")[2:4])
+    assert compare(NEW, actual=part) is Reading.WRONG
+    assert compare(NEW, actual=part.replace("-1", "5")) is Reading.CHANGED
+    assert compare(f"{NEW}\n{NEW}", actual=part.replace("-1", "5")) is Reading.UNKNOWN  # which of the two?
+
+
+def test_values_in_a_sentence_are_no_program() -> None:
+    assert compare("4xi32=1 2 3 4") is None
+    assert compare(NEW, actual="4xi32=1 2 3 4") is None
+    assert compare(NEW, actual="arith.addi") is None
+
+
+@given(st.text(alphabet='%ab01 .=<>()"{}:-#@\n', max_size=400))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    for operation in read_operations(text):
+        assert operation[0]
+    assert compare_programs(text, actual=text, expected="") in (None, Reading.WRONG)
+
+
+def test_a_huge_program_is_read_in_part() -> None:
+    assert len(read_operations("  %0 = arith.constant 1 : i32\n" * (2 * MAX_ROWS))) == MAX_ROWS
+    assert read_operations("%0 = a.b " + "tensor<" * 100_000)
