@@ -12,6 +12,7 @@ from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
 from runners.core.protocol import Answer, BuildRange, ClaimKind, Finding, Investigation, Observation, Plan, Variant
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
+from runners.investigation.after_answer import run_matrix, settle_flaky
 from runners.investigation.bisect_builds import search_builds
 from runners.investigation.rerun import (
     confirm_answer,
@@ -32,7 +33,8 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         return _search_only(state, plan.trail)
     cause = CauseSearch(state)
     with tools.progress.stage("matrix"):
-        state.run(state.original, plan.first)
+        run_matrix(state)
+        settle_flaky(state)
         compile_for_targets(state)
     with tools.progress.stage("bisection"):
         bisect_releases(state, state.original, meanwhile=cause.begin_early)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 
 from runners.core.bisection import releases
 from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
+from runners.investigation.after_answer import REPEATS
 from runners.investigation.state import Configuration, InvestigationState
 
-REPEATS = 10
-"""Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
 AGREEING = 5
 """Runs of a build whose answers agree although its output differs, or although the report says that the failure is
 intermittent: two runs that agree may do so by luck."""
@@ -80,7 +79,7 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
     }
     for version, cause in causes.items():
         _rerun_release(state, configuration, version, AGREEING, vary=cause != "randomness")
-    flaky = state.find_disagreeing(configuration)
+    flaky = _skip_unchanged(state, state.find_disagreeing(configuration))
     for version in ([v for v in flaky if v in causes] or flaky)[-1:]:
         _rerun_release(state, configuration, version, REPEATS, vary=causes.get(version) != "randomness")
 

@@ -21,11 +21,13 @@ from runners.core.protocol import (
     Ended,
     Exited,
     Finding,
+    Limits,
     Observation,
     Outcome,
     Plan,
     Signature,
     Testcase,
+    TimedOut,
     Variant,
     Varied,
 )
@@ -113,6 +115,8 @@ class Configuration:
     changes: tuple[str, ...] = ()
     notation_only: bool = False
     compile_only: bool = False
+    limits: Limits | None = None
+    """None: the limits of the plan."""
 
 
 class InvestigationState:
@@ -298,10 +302,12 @@ class InvestigationState:
 def _get_behaviour(seen: Observation) -> tuple[Outcome, Answer, Ended, Signature | str | None]:
     """What two releases must share to behave alike.
 
-    The reported failure is compared by its kind alone: its wrong values may differ from run to run.
+    The reported failure is compared by its kind alone: its wrong values may differ from run to run, and so may the
+    place where a run is stopped.
     """
     if seen.outcome is Outcome.MATCH:
-        return seen.outcome, seen.answer, seen.ended, seen.signature.type if seen.signature is not None else None
+        ended = TimedOut() if isinstance(seen.ended, TimedOut) else seen.ended
+        return seen.outcome, seen.answer, ended, seen.signature.type if seen.signature is not None else None
     return seen.outcome, seen.answer, seen.ended, seen.signature
 
 
@@ -320,6 +326,7 @@ def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Ce
         changes=configuration.changes,
         notation_only=configuration.notation_only,
         compile_only=configuration.compile_only,
+        limits=configuration.limits,
     )
 
 
@@ -334,6 +341,7 @@ def make_cell(
     notation_only: bool = False,
     compile_only: bool = False,
     under: Varied = USUAL,
+    limits: Limits | None = None,
 ) -> Cell:
     """A cell of the plan. Its id has our own words and the release's, never the issue's."""
     return Cell(
@@ -347,7 +355,7 @@ def make_cell(
         notation_only=notation_only,
         compile_only=compile_only,
         varied=under,
-        limits=plan.limits,
+        limits=limits or plan.limits,
     )
 
 

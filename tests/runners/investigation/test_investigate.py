@@ -21,6 +21,7 @@ from runners.core.protocol import (
     Finding,
     FindingKind,
     Investigation,
+    Limits,
     Observation,
     Outcome,
     Plan,
@@ -28,6 +29,7 @@ from runners.core.protocol import (
     Signature,
     Testcase,
     TestcaseKind,
+    TimedOut,
     Variant,
     Varied,
 )
@@ -672,20 +674,51 @@ def test_after_a_new_release_without_a_change_that_release_alone_needs_a_run() -
     assert diagnosed == ["3.10.0"]
 
 
-def test_after_a_new_release_a_flaky_failure_needs_no_runs_beyond_the_first_failing_run() -> None:
-    """A first run that fails is one of the ends of the earlier release. A clean run alone may be a fix."""
+@pytest.mark.parametrize(("failing", "runs_made"), [(1, 1), (2, 2), (4, 4), (None, 10)])
+def test_after_a_new_release_a_flaky_failure_needs_no_runs_beyond_the_first_failing_run(
+    failing: int | None, runs_made: int
+) -> None:
+    """A run that fails is one of the ends of the earlier release. A clean run alone may be a fix, and ten may not."""
 
     def flicker(cell: Cell, attempt: int) -> Outcome:
-        return Outcome.MATCH if attempt % 2 else Outcome.PASS
+        fails = attempt == failing if cell.version == ORDER[-1] else attempt % 2
+        return Outcome.MATCH if fails else Outcome.PASS
 
-    def flicker_or_fixed(cell: Cell, attempt: int) -> Outcome:
-        return Outcome.PASS if cell.version == "3.11.0" else flicker(cell, attempt)
+    plan = make_plan(answered=ORDER[10], first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0]))
+    seen = runs(run(plan, flicker))
+    assert seen.count(ORDER[-1]) == runs_made
+    assert failing is None or seen.count(ORDER[10]) == 10
 
-    plan = make_plan(answered="3.10.0", first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0]))
-    assert runs(run(plan, flicker)).count("3.11.0") == 1
-    assert runs(run(plan, flicker)).count("3.10.0") == 10
-    unanswered = runs(run(make_plan(), flicker_or_fixed)).count("3.11.0")
-    assert runs(run(plan, flicker_or_fixed)).count("3.11.0") == unanswered
+
+HANG = Claim(kind=ClaimKind.HANG)
+
+
+@pytest.mark.parametrize(
+    ("places", "limits"),
+    [(("fold", "fold"), [10.0]), (("fold", "unroll"), [10.0, 40.0]), ((None, "fold"), [10.0, 40.0])],
+)
+def test_after_a_new_release_a_hang_in_the_same_place_is_stopped_sooner(
+    places: tuple[str | None, str], limits: list[float]
+) -> None:
+    """A hang elsewhere, or after a release that ended, gets the whole time limit."""
+    given: list[float] = []
+
+    def stop(cell: Cell, attempt: int) -> Observation:
+        place = places[cell.version == ORDER[-1]] if cell.version in ORDER[10:] else "fold"
+        if cell.version == ORDER[-1]:
+            given.append(cell.limits.wall_s)
+        if place is None:
+            return observe(cell.version, Outcome.PASS, attempt=attempt)
+        where = f"step 1 (python a.py), after {cell.limits.wall_s:g} s, in {place}"
+        return observe(cell.version, Outcome.MATCH, attempt=attempt, ended=TimedOut(where=where))
+
+    plan = make_plan(
+        claim=HANG, limits=Limits(wall_s=40.0), answered=ORDER[10],
+        first=(ORDER[5], ORDER[10], ORDER[-1], ORDER[0]),
+    )  # fmt: skip
+    seen = run(plan, lambda *_: Outcome.MATCH, run=stop)
+    assert given[: len(limits)] == limits
+    assert runs(seen).count(ORDER[-1]) == 1 or places[0] is None
 
 
 @pytest.mark.parametrize("newest", [Outcome.PASS, Outcome.OTHER_FAILURE])

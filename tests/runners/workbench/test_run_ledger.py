@@ -122,7 +122,8 @@ def test_a_run_of_its_own_sandbox_answers_any_request(ledger: RunLedger) -> None
     assert len(machine.made) == 1
 
 
-def test_a_limit_that_was_reached_answers_for_itself_alone(ledger: RunLedger) -> None:
+def test_a_limit_that_was_reached_answers_for_no_longer_one(ledger: RunLedger) -> None:
+    """A run that did not end in 120 s did not end in 40 s. A run that was stopped after 40 s may end in 120 s."""
     machine = Machine(lambda _: result(ended=TimedOut(where="python a.py")))
     short, long = (msgspec.structs.replace(ASKED, limits=Limits(wall_s=s)) for s in (40, 120))
     investigate(ledger, machine)(short)
@@ -130,6 +131,10 @@ def test_a_limit_that_was_reached_answers_for_itself_alone(ledger: RunLedger) ->
     assert len(machine.made) == 1
     investigate(ledger, machine)(long)
     assert len(machine.made) == 2
+    investigate(ledger, machine)(msgspec.structs.replace(ASKED, limits=Limits(wall_s=80)))
+    assert len(machine.made) == 2
+    investigate(ledger, machine)(msgspec.structs.replace(ASKED, limits=Limits(wall_s=80, memory_bytes=2**30)))
+    assert len(machine.made) == 3
 
 
 def test_a_run_beyond_the_limit_does_not_answer(ledger: RunLedger) -> None:
