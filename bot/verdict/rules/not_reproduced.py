@@ -274,8 +274,9 @@ def _find_failure_before(evidence: Evidence, good: Sequence[str]) -> Observation
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
 
-    Only a change of notation counts, or a run that prints what the report expects. A port to another API may do
-    something else: observed where a clean port of a schedule lost the operation that failed.
+    A change of notation counts, and a run that prints what the report expects. A port to another API may do something
+    else: observed where a clean port of a schedule lost the operation that failed. So a clean port answers a quoted
+    error or crash only if a second build runs a port cleanly, and no build fails.
     """
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
@@ -285,17 +286,24 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     answers = evidence.combine_answers(Variant.PORTED)
     deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
     clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
-    same = all(seen.notation_only or seen.why == PRINTS_EXPECTED for seen in ported)
+    good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
+    quoted = plan.claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH) and plan.claim.signature is not None
+    agree = quoted and len(good) > 1 and set(answers.values()) <= {Answer.GOOD, Answer.SKIP}
+    same = agree or all(seen.notation_only or seen.why == PRINTS_EXPECTED for seen in ported)
     answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
     if not (answered and refused and clean and same):
         return None
-    good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
     where = name_releases(evidence, good, Variant.PORTED)
-    notation = all(seen.notation_only for seen in ported)
-    how = "in today's notation, it runs cleanly" if notation else "ported, it prints what the report expects"
+    once: tuple[Ground, ...] = ()
+    if all(seen.notation_only for seen in ported):
+        how = "in today's notation, it runs cleanly"
+    elif all(seen.why == PRINTS_EXPECTED for seen in ported if seen.answer is Answer.GOOD):
+        how = "ported, it prints what the report expects"
+    else:
+        how, once = "ported to a newer API, it runs cleanly", (Ground.SEEN_ONCE,)
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
-        (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE),
+        (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE, *once),
         f"Not reproduced: {how} on {where}; no release here reads it as posted.",
         ("the failure may have been fixed before the oldest of these releases",),
         evidence.find_indices(*good, variants=(Variant.PORTED,)),
