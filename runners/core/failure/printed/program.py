@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from runners.core.failure.printed.reading import Reading
 
 MAX_ROWS = 2_000
 MAX_ROW_CHARS = 4_000
+
+MAX_PLACES = 20
+"""Places in a program that are compared with a part. A program made of one operation has thousands."""
 
 Operation = tuple[str, ...]
 """A name, then values, constants and keywords in their order: ``("tosa.const", "%0", "dense", "-1")``."""
@@ -47,18 +51,20 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
 
 def _count_names(part: Sequence[Operation], whole: Sequence[Operation]) -> int:
     """Count the places where ``whole`` has the operations of ``part`` by their names. Aliases do not count."""
-    names, all_names = ([name for name, *_ in one if name != "#"] for one in (part, whole))
-    return sum(all_names[at : at + len(names)] == names for at in range(len(all_names) - len(names) + 1))
+    return len(_find_names(*([name for name, *_ in one if name != "#"] for one in (part, whole))))
 
 
 def _occurs(part: Sequence[Operation], whole: Sequence[Operation]) -> bool:
     """True if ``whole`` has the operations of ``part`` one after another."""
-    count, numbered = len(part), _number_values(part)
-    names = [name for name, *_ in part]
-    return bool(part) and any(
-        [name for name, *_ in whole[at : at + count]] == names and _number_values(whole[at : at + count]) == numbered
-        for at in range(len(whole) - count + 1)
-    )
+    numbered = _number_values(part)
+    places = _find_names([name for name, *_ in part], [name for name, *_ in whole])
+    return bool(part) and any(_number_values(whole[at : at + len(part)]) == numbered for at in places)
+
+
+def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
+    """Return the places where ``names`` stand one after another."""
+    every = (at for at in range(len(among) - len(names) + 1) if among[at : at + len(names)] == names)
+    return list(islice(every, MAX_PLACES))
 
 
 def _number_values(operations: Sequence[Operation]) -> list[Operation]:
