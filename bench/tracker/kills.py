@@ -104,10 +104,12 @@ class Cluster:
         self.running[name].kill()
         self.running[name].wait()
 
-    def stop(self) -> None:
-        for process in self.running.values():
+    def stop(self, of: str = "") -> None:
+        """Stop the processes whose names begin with ``of``."""
+        ending = [process for name, process in self.running.items() if name.startswith(of)]
+        for process in ending:
             process.terminate()
-        for process in self.running.values():
+        for process in ending:
             try:
                 process.wait(20)
             except subprocess.TimeoutExpired:
@@ -260,7 +262,11 @@ def count_recorded(cluster: Cluster) -> int:
 
 
 def _find_leftovers(cluster: Cluster) -> list[str]:
-    """Return what is left of killed processes after the clean-up that every next run begins with."""
+    """Return what is left of killed processes after the clean-up that every next run begins with.
+
+    A worker keeps sandboxes for the next issue, so the workers are stopped before.
+    """
+    cluster.stop("worker")
     deadline = time.monotonic() + 20
     ours = {os.getpid(), *(process.pid for process in cluster.running.values())}
     while True:
