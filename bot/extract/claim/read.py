@@ -235,6 +235,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
     if _ERROR.search(title) and _REFUSED.search(_join_prose(source)):
         return ClaimKind.ERROR  # the compiler itself calls its program wrong, before any value is computed
+    if _STATIC_MISMATCH.search(title) and _RAISED.search(_join_prose(source)):
+        return ClaimKind.ERROR  # two types that do not fit together are no computed values
     for text, kinds in ((title, _TITLE_KINDS), (_join_prose(source), _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):
@@ -245,6 +247,18 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
 _REFUSED = _any_of(
     r"verif(?:ier|ication)s?\b(?: then)? (?:rejects?|refuses?|fails?|complains?|errors?)\b",
     r"(?:rejected|refused) by the (?:\S+ )?(?:verifier|parser)\b",
+)
+_STATIC_MISMATCH = _any_of(
+    r"(?:size|shape|type|dtype|rank|dimension|layout|operand|argument|attribute)s? mis-?match",
+    r"mis-?match(?:ed|ing)? (?:\w+ )?(?:size|shape|type|dtype|rank|dimension|layout|operand|argument|attribute)s?\b",
+)
+_RAISED = _any_of(
+    r"(?:rejects?|rejected|refused|refuses|fails?|failed|ends?|stops?|exits?)"
+    r" with an? (?:\w+ )?(?:errors?|exceptions?)\b",
+    r"(?:errors?|exceptions?) (?:is|are|was|were|gets?) (?:raised|thrown|reported|emitted)\b",
+    r"(?:raises?|raised|throws?|threw|reports?|gives?|get|got) (?:an?|the following|this)"
+    r" (?:\w+ )?(?:errors?|exceptions?)\b",
+    r"fail(?:s|ed)? to (?:compile|build|lower|parse|verify)\b",
 )
 _CUT_SHORT = re.compile(
     rf"^Traceback \(most recent call last\)|{any_word(lambda words: words.failures.unnamed_patterns)}", re.M

@@ -340,10 +340,13 @@ def _fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) ->
 
 
 def _fails_unquoted(evidence: Evidence) -> bool:
-    """True if the build that is closest to the report reads the text and fails, and the report quotes no failure."""
+    """True if the build that is closest to the report reads the text and fails, and the report quotes no failure.
+
+    A report that tells neither a build nor a date may be about any build that fails.
+    """
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
-    own = (seen for seen in evidence.list_originals() if seen.version == plan.reported)
+    own = (seen for seen in evidence.list_originals() if plan.reported in (None, seen.version))
     return _quotes_no_failure(evidence) and any(
         seen.outcome is Outcome.OTHER_FAILURE and not is_rejected(seen, vocabulary) for seen in own
     )

@@ -32,11 +32,11 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     """
     plan = evidence.plan
     claim = plan.claim
-    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
+    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
         return None
     failing = list_failing(evidence)
     clean = find_clean_newest(evidence)
-    if claim.kind is ClaimKind.ERROR and clean is None:
+    if claim.kind is ClaimKind.ERROR and clean is None and plan.reported is not None:
         return _judge_same_error(evidence, plan.reported, [one for one in failing if one.variant is Variant.ORIGINAL])
     types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
     home = _find_home(evidence, failing)
@@ -46,7 +46,8 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     ported = any(seen.variant is Variant.PORTED for seen in at_home)
     changed = (Ground.PORTED,) if ported or clean is Variant.PORTED else ()
     away = (Ground.BUILD_NOT_NAMED,) if home != plan.reported else ()
-    where = f"{home}, the build after the report," if away else f"{'ported to ' if ported else ''}{home}"
+    after = away and plan.reported is not None
+    where = f"{home}, the build after the report," if after else f"{'ported to ' if ported else ''}{home}"
     named = " with a name that the report has" if away else ""
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     return make_verdict(
@@ -71,8 +72,21 @@ def list_failing(evidence: Evidence) -> list[Observation]:
     ]
     others = [seen for seen in same if seen.outcome is Outcome.OTHER_FAILURE]
     return [
-        seen for seen in others if not is_rejected(seen, vocabulary) or _is_about_a_made_operation(evidence, seen)
+        seen
+        for seen in others
+        if not is_rejected(seen, vocabulary)
+        or _is_about_a_made_operation(evidence, seen)
+        or _is_between_clean_builds(evidence, seen)
     ]
+
+
+def _is_between_clean_builds(evidence: Evidence, seen: Observation) -> bool:
+    """True if an older and a newer build run the posted text cleanly: then its notation is not what is refused."""
+    order = evidence.plan.order
+    if seen.variant is not Variant.ORIGINAL or seen.version not in order:
+        return False
+    clean = [order.index(version) for version in evidence.find_versions(Answer.GOOD) if version in order]
+    return bool(clean) and min(clean) < order.index(seen.version) < max(clean)
 
 
 def _is_about_a_made_operation(evidence: Evidence, seen: Observation) -> bool:
@@ -91,17 +105,21 @@ def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None
     """Return the failing build that the report is about; None if that build does not fail.
 
     A report that names no build was written between two of them. The second stands for its build only if each of its
-    errors names an operation, a type or a function that the report names too.
+    errors names an operation, a type or a function that the report names too. Without a date, that holds for the
+    newest failing build, if each error of each build does so.
     """
     plan, versions = evidence.plan, {seen.version for seen in failing}
     if plan.reported in versions:
         return plan.reported
-    after = find_build_after(evidence)
+    dated = plan.reported is not None
+    home = find_build_after(evidence) if dated else max(versions, key=plan.order.index, default=None)
     messages = [
-        seen.signature.message if seen.signature is not None else "" for seen in failing if seen.version == after
+        seen.signature.message if seen.signature is not None else ""
+        for seen in failing
+        if seen.version == home or not dated
     ]
     told = plan.claim.told
-    return after if messages and all(names_part(told, message) for message in messages) else None
+    return home if messages and all(names_part(told, message) for message in messages) else None
 
 
 def find_build_after(evidence: Evidence) -> str | None:

@@ -613,3 +613,57 @@ def test_a_message_that_the_reporter_wishes_is_no_failure() -> None:
     said = 'The TypeError should have the message "cannot read a tensor of rank two".'
     found = extract_repro(f"{said}\n\n```python\nimport tvm\ntvm.build(0)\n```\n", "[Bug] import fails").claim
     assert found.signature is None or found.signature.message != "cannot read a tensor of rank two"
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "kind"),
+    [
+        ("Size mismatch of a slice", "This is rejected with an error.", ClaimKind.ERROR),
+        ("Mismatched types in a cast", "An exception is raised.", ClaimKind.ERROR),
+        ("Size mismatch of a slice", "The last rows are wrong.", ClaimKind.WRONG_RESULT),
+        ("Mismatch with NumPy", "Comparing them raises an error in my script.", ClaimKind.WRONG_RESULT),
+    ],
+)
+def test_types_that_do_not_fit_together_are_no_wrong_values(title: str, body: str, kind: ClaimKind) -> None:
+    """If the text says that an error is raised. A mismatch of values stays one."""
+    program = "\n\n```mlir\nfunc.func @f(%x: i32) -> i32 {\n  return %x : i32\n}\n```\n"
+    assert extract(make_issue(body + program, title, "iree-org/iree")).claim.kind is kind
+
+
+SESSION = """The folder is wrong, by this definition:
+
+```
+if (is_bool(out)) {{
+    out = in != 0
+}}
+```
+
+{below}
+
+```
+$ iree-opt a.mlir --canonicalize
+func.func @f() -> i1 {{
+  %c = arith.constant false
+  return %c : i1
+}}
+```
+
+```mlir
+func.func @f() -> i1 {{
+  %0 = arith.constant true
+  return %0 : i1
+}}
+```
+"""
+
+
+def test_what_a_typed_command_printed_is_its_output() -> None:
+    """A block that nothing introduces may be a part of a specification. A block that is introduced is output."""
+    alone = extract(make_issue(SESSION.format(below=""), "Wrong constant", "iree-org/iree")).claim
+    assert "arith.constant false" in alone.actual
+    assert "is_bool" not in alone.actual
+    shown = "It prints:\n\n```\nresult = 7\n```"
+    assert (
+        "result = 7"
+        in extract(make_issue(SESSION.format(below=shown), "Wrong constant", "iree-org/iree")).claim.actual
+    )
