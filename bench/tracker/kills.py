@@ -244,7 +244,8 @@ def _find_faults(out: Path, issues: int, finished: bool) -> Iterator[str]:
     state = open_tracker_state(out / "tracker.sqlite")
     answers = Counter(answer.id for answer in state.list_answers())
     if twice := [id for id, count in answers.items() if count != 1]:
-        yield f"answered more than once: {', '.join(twice)}"
+        seen = [f"{one.answered} {one.verdict} {one.confidence}" for one in state.list_answers() if one.id in twice]
+        yield f"answered more than once: {', '.join(twice)} ({'; '.join(seen)})"
     if len(answers) != issues:
         yield f"{len(answers)} issues answered, not {issues}"
     if (out / "work").exists():
