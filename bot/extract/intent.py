@@ -139,6 +139,13 @@ PROSE_MARKS = (
         r"\b(?:i (?:would|'d) like to (?:know|ask|understand)|how (?:can|do|should|to) (?:i|we|one)\b"
         r"|is there (?:a|any|some) (?:way|example|doc|plan)|some questions?\b|i(?:'m| am) wondering)",
     ),
+    _mark(
+        Intent.QUESTION,
+        2,
+        r"\b(?:i|we)(?:['’]d| would| just)? (?:want(?:ed)?|like|wish|try|tried|am trying|are trying) to"
+        r" (?:ask|know|understand|learn|find out|figure out|determine)\b"
+        r"|\b(?:is|was) (?:my|our|this|that) (?:understanding|assumption|reasoning) (?:correct|right|true)\b",
+    ),
     _mark(Intent.QUESTION, 2, r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"),
     _mark(Intent.QUESTION, 4, r"\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)\b"),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
@@ -203,6 +210,9 @@ TELLS_OF_FAILURE = re.compile(
 )
 """A sentence of a text without code that says, of the present or the past, that something fails."""
 
+ASKS = re.compile(r"\?\s*$|\?\s+[A-Z]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
+"""A sentence that asks."""
+
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
 
@@ -232,14 +242,19 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         points[intent] += worth
     if _shows_something(parsed):
         return max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
-    title = (parsed.issue.title[:300],)
-    is_named = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, title))
-    if is_named or any(map(TELLS_OF_FAILURE.search, (*title, *_split_lines(parsed.prose)))):
+    if _tells_of_failure(parsed):
         points[Intent.FAILURE] += 2
     if points[Intent.FAILURE] < USUAL:
         points[Intent.FAILURE] = 0
     best = max(points, key=lambda intent: (points[intent], intent is not Intent.FAILURE))
     return best if points[best] else Intent.DISCUSSION
+
+
+def _tells_of_failure(parsed: ParsedIssue) -> bool:
+    """True if the title or a sentence says that something fails."""
+    title = (parsed.issue.title[:300],)
+    is_named = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, title))
+    return is_named or any(map(TELLS_OF_FAILURE.search, (*title, *_split_lines(parsed.prose))))
 
 
 def _shows_something(parsed: ParsedIssue) -> bool:
@@ -279,6 +294,11 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FAILURE, 2
     if claim.actual or claim.expected:
         yield Intent.FAILURE, 1
+    elif not _tells_of_failure(parsed) and any(map(ASKS.search, (title, *_split_lines(parsed.prose)))):
+        yield (
+            Intent.QUESTION,
+            2,
+        )  # it asks, and says of nothing that it fails: its code is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:

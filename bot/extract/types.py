@@ -110,7 +110,7 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module``, ``code``, `CALL`, or `REST`."""
+    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, or `PRODUCT`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
@@ -131,6 +131,8 @@ def is_binary_name(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in _BINARY
 
 
+PRODUCT = "product"
+"""Kind of a part that a report cannot give: another product with a compiler of its own."""
 REST = "rest"
 """The kind of the missing rest of a program or command that breaks off at the end of the description."""
 

@@ -79,10 +79,10 @@ def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
     if not text.strip():
         raise UserError(f"{source} is empty: give the issue's text as Markdown")
     front, text = _split_front_matter(text, source)
-    title, body = _split_title(text)
+    title, body = _split_title(text, str(front.get("title", ""))[:300])
     return Issue(
         source=source,
-        title=title or str(front.get("title", ""))[:300],
+        title=title,
         body=body,
         sha256=hashlib.sha256(data).hexdigest(),
         created=_read_date(front.get("created"), today),
@@ -126,13 +126,17 @@ def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
     return (front, rest) if isinstance(front, dict) else ({}, text)
 
 
-def _split_title(text: str) -> tuple[str, str]:
-    """Return title and body. The title is the first non-empty line if that is a level-one heading."""
+def _split_title(text: str, given: str) -> tuple[str, str]:
+    """Return title and body. The title is ``given``, else the first non-empty line if that is a level-one heading.
+
+    Below a given title, a heading with other words is the first heading of the body.
+    """
     stripped = text.lstrip("\n")
     first, _, rest = stripped.partition("\n")
-    if first.startswith("# "):
-        return first[2:].strip(), rest.lstrip("\n")
-    return "", text
+    heading = first[2:].strip() if first.startswith("# ") else ""
+    if heading and given in ("", heading):
+        return heading, rest.lstrip("\n")
+    return given, text
 
 
 def _list_items(value: object) -> list[Any]:

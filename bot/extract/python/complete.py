@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.extract.python.grouping import Unit, list_entries
 from bot.extract.python.known_names import find_known_import
-from bot.extract.python.names import ModuleNames, find_files_read
+from bot.extract.python.names import ModuleNames, find_files_read, read_dotted_name
 from bot.extract.python.parse import is_docstring, parse_python
 from bot.extract.python.requirements import DISTRIBUTIONS, Imports, read_imports
 from bot.extract.types import ASSUME_VALUE, Missing, Repair
-from bot.extract.vocabulary import join_words, vocabulary_of
+from bot.extract.vocabulary import join_words, list_vocabularies, vocabulary_of
 from runners.core.packages.requirements import check_requirements
 from runners.core.toolchain.reports import ReportAge
 
@@ -114,14 +114,37 @@ def find_needs(
         return (Missing(kind="code", name="the code does not parse as Python"),), (), {}
     by_name = {u.piece.name.removesuffix(".py"): u for u in units if u.piece.name.endswith(".py")}
     imports, given = _follow_imports(read_imports(tree, toolchain, extra), by_name, toolchain, extra)
+    defined = {*_OMITTED, *_list_language_names(tree)}
     missing = [
         *(Missing(kind="module", name=m) for m in imports.unknown),
         *(Missing(kind="file", name=f) for f in find_files_read(tree)),
         *_find_missing_code(tree),
-        *(Missing(kind="name", name=n) for n in undefined if n not in _OMITTED),
+        *(Missing(kind="name", name=n) for n in undefined if n not in defined),
     ]
     files = {f"{name}.py": unit for name, unit in given.items()}
     return tuple(dict.fromkeys(missing)), imports.requirements, files
+
+
+def _list_language_names(tree: ast.AST) -> frozenset[str]:
+    """Return the names that languages define in decorated functions: ``allocate`` below ``@tvm.hybrid.script``."""
+    decorators = (
+        read_dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+    )
+    languages = [
+        (f".{name}", defined)
+        for words in list_vocabularies()
+        for name, defined in words.python.language_names.items()
+    ]
+    return frozenset(
+        name
+        for used in decorators
+        for suffix, defined in languages
+        if f".{used}".endswith(suffix)
+        for name in defined
+    )
 
 
 def _follow_imports(

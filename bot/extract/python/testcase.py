@@ -21,7 +21,7 @@ from bot.extract.python.assemble import (
     collect_words,
 )
 from bot.extract.python.parse import is_docstring
-from bot.extract.types import CALL, DEFINITIONS_ONLY, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import DeviceText, ReportAge
@@ -32,6 +32,12 @@ def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, st
 
     ``allowed`` extends the allow-list of imports (import name → distribution).
     """
+    if (product := _find_product(parsed, toolchain)) is not None:
+        reason = (
+            f"The program is written for {product}, which contains a compiler of its own; no release here runs it."
+        )
+        missing = (Missing(kind=PRODUCT, name=product),)
+        return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=toolchain, missing=missing)
     versions = find_versions([Passage(text=parsed.prose)], parsed.toolchain)
     context = AssemblyContext(
         toolchain=toolchain,
@@ -53,6 +59,19 @@ def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, st
         case Program():
             repro = _make_repro(parsed, toolchain, program, controls)
             return _reject_question(parsed, repro) or _reject_foreign(parsed, repro, allowed or {}) or repro
+
+
+def _find_product(parsed: ParsedIssue, toolchain: str) -> str | None:
+    """Return the product for which the Python of an issue is written; None if it imports the compiler, or neither."""
+    names = vocabulary_of(toolchain).python
+    code = "\n".join(piece.text for piece in parsed.pieces if piece.kind in _CODE)
+    imported = {found[1] for found in _IMPORTED.finditer(code)}
+    products = [product for package, product in names.products.items() if package in imported]
+    return products[0] if products and not imported & names.packages else None
+
+
+_CODE = (Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED)
+_IMPORTED = re.compile(r"^[ \t>]{0,20}(?:import|from)[ \t]+(\w+)", re.M)
 
 
 def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:

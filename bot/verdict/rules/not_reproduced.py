@@ -144,6 +144,16 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             (find_last_reason(evidence, plan.order[-1]) or "",),
             used,
         )
+    said = plan.claim.signature.message if plan.claim.signature is not None else ""
+    if (library := _MISSING_LIBRARY.search(said)) is not None:
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"The failure is about {quote_span(library['name'], 60)} on the reporter's machine. Here, it runs cleanly"
+            f" on {name_releases(evidence, good)}.",
+            ("a library that one machine lacks shows nothing about another machine",),
+            used,
+        )
     if (on_software := _judge_stand_in_driver(evidence, good)) is not None:
         return on_software
     newest = plan.order[-1]
@@ -269,6 +279,13 @@ def _find_failure_before(evidence: Evidence, good: Sequence[str]) -> Observation
         for seen in runs
     )
     return runs[0] if runs and same and not any(map(_has_exit_zero, runs)) else None
+
+
+_MISSING_LIBRARY = re.compile(
+    r"(?P<name>\blib[\w.+-]{1,80}\.(?:so|dylib)[\w.]{0,20}|\b[\w-]{1,80}\.dll\b)[^\n]{0,200}?"
+    r"(?:cannot open shared object file|image not found|undefined symbol|symbol not found|module could not be found)"
+)
+"""The loader's message about a shared library that is not there, or that is another version."""
 
 
 def _judge_clean_port(evidence: Evidence) -> Verdict | None:

@@ -109,6 +109,8 @@ class PythonNames:
 
     packages: frozenset[str] = frozenset()
     """Top-level packages of the compiler."""
+    products: Mapping[str, str] = field(default_factory=dict)
+    """Package → the name of a product that contains a compiler of its own, made from this one."""
     drivers: Mapping[str, str] = field(default_factory=dict)
     """Console program → the module that the program runs."""
     text_program: TextProgram | None = None
@@ -134,6 +136,8 @@ class PythonNames:
     """Functions that write a file."""
     definition_pattern: str | None = None
     """The decorators of definitions in the compiler's own language embedded in Python."""
+    language_names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Decorator → names that its language defines in the function below it. Python never looks these names up."""
     omitted_constants: frozenset[str] = frozenset()
     """Names by which a printed module refers to constants that it leaves out."""
     common_words: frozenset[str] = frozenset()

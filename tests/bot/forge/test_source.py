@@ -35,6 +35,14 @@ def test_front_matter_title_and_body_are_read() -> None:
     assert (issue.author, issue.labels, issue.comments[0].body) == ("kim", ("bug",), "more")
 
 
+def test_a_title_in_the_front_matter_leaves_the_first_heading_to_the_body() -> None:
+    """A body may begin with a heading of its own. The title may also be given twice."""
+    own = parse("---\ntitle: It fails\n---\n# Introduction\n\nlike this\n")
+    assert (own.title, own.body) == ("It fails", "# Introduction\n\nlike this\n")
+    twice = parse("---\ntitle: It fails\n---\n# It fails\n\nlike this\n")
+    assert (twice.title, twice.body) == ("It fails", "like this\n")
+
+
 def test_an_issue_without_a_date_is_of_today() -> None:
     """The date decides how dependencies are resolved, so it is never empty."""
     assert parse("# T\nbody").created == TODAY

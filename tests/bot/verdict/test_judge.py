@@ -1368,3 +1368,20 @@ def test_a_testcase_that_ends_on_some_releases_is_not_called_impossible_to_run()
     verdict = judge(Evidence(plan=PLAN, observations=(*ended, *gone), findings=()))
     assert verdict.kind is VerdictKind.INCONCLUSIVE
     assert "runs to its end" in verdict.headline
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "libnvrtc.so.10.0: cannot open shared object file: No such file or directory",
+        "/opt/a/libz3.so.4: undefined symbol: Z3_mk",
+    ],
+)
+def test_a_library_that_one_machine_lacks_is_not_looked_for_here(message: str) -> None:
+    """A clean run says nothing about it. A release that lacks the library too fails as reported."""
+    claim = Claim(kind=ClaimKind.ERROR, signature=Signature(type="OSError", message=message))
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    verdict = judge(evidence((P, P, P, P), plan=plan))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "on the reporter's machine" in verdict.headline
+    assert judge(evidence((M, M, M, M), plan=plan)).kind is VerdictKind.CONFIRMED

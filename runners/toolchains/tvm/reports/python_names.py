@@ -48,8 +48,19 @@ def is_relay_program(text: str) -> bool:
     return balanced and plain and "def @main" in text and RELAY_HEADER.match(text) is not None
 
 
+_HYBRID_NAMES = frozenset(
+    {
+        *("allocate", "output_tensor", "const_range", "unroll", "vectorize", "parallel", "bind", "likely"),
+        *("max_num_threads", "ceil_div", "popcount", "sigmoid", "sqrt", "rsqrt", "log", "tanh", "power", "exp"),
+        *("float16", "float32", "float64", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    }
+)
+"""Names of the hybrid script of 2018 to 2024 (TVM 0.19, python/tvm/te/hybrid/runtime.py, ``HYBRID_GLOBALS``)."""
+
+
 PYTHON = PythonNames(
     packages=frozenset({"tvm"}),
+    products={"tilelang": "TileLang", "bitblas": "BitBLAS", "mlc_llm": "MLC LLM", "hidet": "Hidet"},
     drivers={"tvmc": "tvm.driver.tvmc"},
     text_program=TextProgram(
         is_whole=is_relay_program,
@@ -104,6 +115,7 @@ PYTHON = PythonNames(
     ),
     writers=frozenset({"export_library"}),
     definition_pattern=r".*(?:ir_module|R\.function|prim_func|script\.tir)|[RTI]\..*",
+    language_names={"hybrid.script": _HYBRID_NAMES},
     omitted_constants=frozenset({"metadata"}),
     common_words=frozenset({"relax"}),
 )

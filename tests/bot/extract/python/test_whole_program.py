@@ -233,3 +233,56 @@ def test_a_program_that_never_calls_the_compiler_is_no_testcase() -> None:
     assert [one.name for one in helped.missing] == ["my_helpers"]
     called = body.replace("import numpy as np\n", "import numpy as np\nimport tvm\n")
     assert isinstance(extract(make_issue(called, "[Bug][Relax] sum has the wrong shape")), Repro)
+
+
+HYBRID = """import tvm
+
+@tvm.hybrid.script
+def double(a):
+    total = allocate((1,), a.dtype, "local")
+    out = output_tensor(a.shape, a.dtype)
+    for i in parallel(a.shape[0]):
+        total[0] = a[i]
+        out[i] = total[0] + total[0]
+    return out
+
+print(double(tvm.placeholder((4,), {shown})))
+"""
+
+
+def extract_fenced(code: str) -> Repro | NoRepro:
+    return extract(make_issue(fence(code)))
+
+
+def test_names_that_a_language_defines_are_not_asked_for() -> None:
+    """Python never looks up the names in a function that the compiler reads as a text."""
+    assert list_missing(extract_fenced(HYBRID.format(shown='"float32"'))) == []
+    assert list_missing(extract_fenced(HYBRID.format(shown="DTYPE"))) == [("name", "DTYPE")]
+    assert ("name", "allocate") in list_missing(
+        extract_fenced(HYBRID.format(shown='"x"').replace("@tvm.hybrid.script\n", ""))
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("import tilelang\n\ntilelang.compile(None)\n", VerdictKind.UNTESTABLE),
+        (
+            "import tilelang.language as T\n\n@T.prim_func\ndef f(x: T.Buffer([32], 'int32')):\n    pass\n",
+            VerdictKind.UNTESTABLE,
+        ),
+        ("import torch\n\nprint(torch.ones(2))\n", VerdictKind.INCOMPLETE),
+    ],
+)
+def test_a_program_of_another_product_is_not_asked_for_parts(code: str, kind: VerdictKind) -> None:
+    """The product has a compiler of its own. A framework has none."""
+    verdict = judge_without_running(
+        extract(make_issue(f"It crashes.\n\n```python\n{code}```\n", "[Bug] tvm crashes"))
+    )
+    assert verdict is not None
+    assert verdict.kind is kind
+
+
+def test_a_program_that_calls_the_compiler_beside_a_product_is_one_of_the_compiler() -> None:
+    found = extract(make_issue(fence("import tvm\nimport tilelang\n\nprint(tvm.__version__)\n")))
+    assert isinstance(found, Repro)
