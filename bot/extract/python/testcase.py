@@ -206,13 +206,22 @@ _IMPORT_ROW = re.compile(r"^[ \t>]*(?:from [\w.]+ import \w|import \w)[^\n]*$", 
 
 
 def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True if the text says that reading a definition fails: it names the parser, or quotes its diagnostic."""
+    """True if the text says that reading a definition fails.
+
+    It names the parser, quotes its diagnostic, or says that running the program as it stands crashes.
+    """
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
         return False
+    if claim.kind is ClaimKind.CRASH and _RUN_AS_IT_STANDS.search(parsed.prose):
+        return True
     quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
     return bool(_PARSER.search(f"{parsed.issue.title}\n{parsed.prose}") or _PARSER_DIAGNOSTIC.search(quoted))
 
 
+_RUN_AS_IT_STANDS = re.compile(
+    r"\b(?:run(?:s|ning)?|exec?ut\w*|excut\w*|load(?:s|ing)?)\b[^.\n]{0,40}\b(?:script|code|snippet|program|file|example)\b",
+    re.I,
+)
 _PARSER = re.compile(r"\bpars(?:e[sdr]?|ing|able)\b", re.I)
 _PARSER_DIAGNOSTIC = re.compile(r"^ *--> \S.{0,200}:\d+:\d+", re.M)
 

@@ -200,6 +200,16 @@ def test_a_definition_that_the_parser_refuses_is_a_program(title: str, said: str
     assert found.only_defines
 
 
+@pytest.mark.parametrize(
+    ("told", "complete"),
+    [("A segmentation fault occurs when executing the following script.", True), ("It segfaults.", False)],
+)
+def test_a_definition_that_crashes_when_the_script_runs_is_a_program(told: str, complete: bool) -> None:
+    """The text says that the script as it stands crashes. Another crash may need a use of the definition."""
+    found = extract_repro(f"{told}\n\n```python\n{DEFINITION}```\n", "[Bug] tvm crashes")
+    assert (not found.missing) is complete
+
+
 def test_a_plain_definition_needs_its_driver() -> None:
     found = extract_repro(
         "tvm crashes.\n\n```python\nimport tvm\n\ndef build(mod):\n    return tvm.build(mod)\n```\n"
