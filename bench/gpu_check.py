@@ -133,7 +133,7 @@ class Check:
 def main() -> int:
     options = _options()
     try:
-        card = None if options.rehearse else gpu.choose_gpu(os.environ)
+        card = None if options.rehearse or options.prepare else gpu.choose_gpu(os.environ)
         check = Check(bench=_bench(), gpu=card)
     except InfraError as reason:
         sys.stdout.write(f"no GPU to check: {reason}\n")
@@ -213,7 +213,7 @@ def _runs_out(check: Check) -> str | None:
         return "skipped: no hardware"
     seen = check.python(TOO_MUCH).observations[0]
     if seen.outcome is not Outcome.INFRA:
-        return f"{seen.outcome}: {seen.why}"
+        return f"{seen.outcome} on {seen.device}: {seen.why}: {seen.excerpt[-300:]}"
     return _computes(check)
 
 

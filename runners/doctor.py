@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import assert_never
 
 from runners.core.protocol import Wire
@@ -73,6 +74,9 @@ def _check_device(device: Device) -> tuple[bool, str]:
         return (False, driver) if isinstance(driver, str) else (True, driver.name)
     match detect_hardware(device.hardware):
         case Present(nodes=nodes):
+            compiler = device.compiler
+            if compiler is not None and not Path(compiler.program).exists():
+                return False, f"no {compiler.program} here: install {compiler.words}, which compiles the kernels"
             return True, f"{', '.join(nodes[:4])}"
         case Absent(why=why):
             return False, f"compiled only: {why}"

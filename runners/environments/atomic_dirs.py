@@ -194,14 +194,17 @@ class FolderMeasure(NamedTuple):
     files: int
     bytes: int
     print: str
-    """Digest of every file's path, length and modification time. A file that is written or replaced changes it."""
+    """Digest of every file's path, length and modification time. A file that is written or replaced changes it.
+
+    Times count in whole seconds: tar keeps no fractions, and a store may come from another machine.
+    """
 
 
 def measure_folder(folder: Path) -> FolderMeasure:
     """Return count, total length and digest of the files below a folder."""
     start = len(str(folder)) + 1
     every = sorted(
-        (path[start:], status.st_size, status.st_mtime_ns)
+        (path[start:], status.st_size, int(status.st_mtime))
         for path, status in walk_files(folder)
         if os.path.basename(path) != RECORD
     )

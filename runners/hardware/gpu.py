@@ -26,6 +26,8 @@ EPHEMERAL = "REPROBOT_EPHEMERAL"
 """Variable that is 1 in the image of a runner that is deleted after one job."""
 LEFT_OVER_BYTES = 512 * 2**20
 """Device memory that a run may seem to keep, because drivers release memory shortly after the end of a process."""
+RELEASE_S = 10.0
+"""Seconds in which the driver releases the memory of a killed process."""
 _FIELDS = "index,uuid,name,driver_version,memory.total,memory.used,ecc.errors.uncorrected.volatile.total"
 _QUERY = ("nvidia-smi", f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits")
 _XID = re.compile(r"NVRM: Xid \([^)]{1,60}\): (\d{1,4})")
@@ -189,6 +191,20 @@ def read_health(gpu: Gpu, run: RunProgram = run_program) -> Health:
     except OSError:
         log = ""
     return Health(gpu=now, faults=tuple(int(number) for number in _XID.findall(log)))
+
+
+def await_health(before: Health, run: RunProgram = run_program, *, wait_s: float = RELEASE_S) -> Health:
+    """Return the state of the device after a run, once its memory is free again or ``wait_s`` seconds have passed.
+
+    Raises:
+        InfraError: the device is gone.
+    """
+    until = time.monotonic() + wait_s
+    while True:
+        after = read_health(before.gpu, run)
+        if after.gpu.used - before.gpu.used <= LEFT_OVER_BYTES or time.monotonic() > until:
+            return after
+        time.sleep(0.2)
 
 
 def find_fault(before: Health, after: Health) -> str | None:

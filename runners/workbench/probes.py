@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun, Testcase
 from runners.core.runs import RunRequest, RunResult
-from runners.core.toolchain.facts import NVIDIA
+from runners.core.toolchain.facts import NVIDIA, HostCompiler
 from runners.environments.store import Environment, default_root
 from runners.hardware import gpu, lavapipe
 from runners.hardware.detect import Absent, detect_hardware
-from runners.probe.layout import make_layout, make_task
+from runners.probe.layout import GUEST_ENV, make_layout, make_task
 from runners.probe.run import run_probe
 from runners.probe.task import Conditions, ProbeResult, derive_conditions
 from runners.sandbox.contract import Engine
@@ -94,12 +97,19 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
             alone = derive_conditions(request.varied, 2)
             probe = run_once(
                 machine, environment, request.testcase, request.limits, alone, with_hook=request.hook,
-                devices=card.nodes,
+                devices=card.nodes, more_variables=list_compiler_variables(device.compiler),
             )  # fmt: skip
-            ill = gpu.find_fault(before, gpu.read_health(card))
+            ill = gpu.find_fault(before, gpu.await_health(before))
     except InfraError as reason:
         return _report_not_run(machine.engine, NotRun(why=str(reason)))
     return probe if ill is None else _report_not_run(machine.engine, NotRun(why=ill))
+
+
+def list_compiler_variables(compiler: HostCompiler | None, root: Path = Path("/")) -> dict[str, str]:
+    """Return the variables with which a toolchain finds the machine's compiler; empty if the machine has none."""
+    if compiler is None or not (root / compiler.program.lstrip("/")).exists():
+        return {}
+    return {"PATH": f"{GUEST_ENV}/bin:{Path(compiler.program).parent}:/usr/bin:/bin", **compiler.variables}
 
 
 def run_once(
@@ -112,6 +122,7 @@ def run_once(
     with_hook: bool = False,
     fresh: bool = False,
     devices: tuple[str, ...] = (),
+    more_variables: Mapping[str, str] = MappingProxyType({}),
 ) -> ProbeResult:
     """Run a testcase in a session, forked where possible; ``with_hook`` brings back the file of a guest program.
 
@@ -127,7 +138,11 @@ def run_once(
         testcase,
         limits,
         conditions=conditions,
-        more_variables=({} if driver is None else driver.environment) | (HOOK_VARIABLES if with_hook else {}),
+        more_variables={
+            **({} if driver is None else driver.environment),
+            **(HOOK_VARIABLES if with_hook else {}),
+            **more_variables,
+        },
         probe_file=HOOK_FILE if with_hook else None,
     )
     layout = make_layout(environment, extra=() if driver is None else driver.mounts)

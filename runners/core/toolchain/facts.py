@@ -74,6 +74,18 @@ HEXAGON = Hardware(words="a Hexagon board or its simulator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostCompiler:
+    """A program of the machine, outside the wheels, that compiles kernels for a device."""
+
+    program: str
+    """Absolute path below ``/usr``, which every sandbox shows."""
+    words: str
+    """``the CUDA toolkit``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that make the toolchain use the program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """A device on which programs run."""
 
@@ -84,6 +96,8 @@ class Device:
     """The hardware that a machine must have; None if any machine has the device."""
     linked: bool = True
     """True if the wheels contain the runtime of the device."""
+    compiler: HostCompiler | None = None
+    """The machine's compiler of the device's kernels; None if the wheels contain all that is needed."""
 
     @property
     def needs(self) -> str | None:

@@ -21,6 +21,7 @@ from runners.core.toolchain.facts import (
     Bundle,
     Canary,
     Device,
+    HostCompiler,
 )
 from runners.core.toolchain.guest import GuestFacts
 from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
@@ -42,9 +43,14 @@ VARIABLES = QUIET | {
     "TVM_NUM_THREADS": "2",
 }
 
+# NVRTC, the wheels' default, wants the package cuda-bindings and the toolkit's headers; nvcc wants the toolkit alone.
+_NVCC = HostCompiler(
+    program="/usr/local/cuda/bin/nvcc", words="the CUDA toolkit", variables={"TVM_CUDA_COMPILE_MODE": "nvcc"}
+)
+
 DEVICES = (
     Device(name="llvm", aliases=frozenset({"cpu", "host", "x86", "x86_64", "x86-64", "llvm -mcpu=native", "c"})),
-    Device(name="cuda", aliases=frozenset({"gpu", "nvidia", "nvptx"}), hardware=NVIDIA),
+    Device(name="cuda", aliases=frozenset({"gpu", "nvidia", "nvptx"}), hardware=NVIDIA, compiler=_NVCC),
     Device(name="rocm", aliases=frozenset({"amd", "hip"}), hardware=AMD, linked=False),
     Device(name="opencl", aliases=frozenset({"mali", "adreno"}), hardware=OPENCL, linked=False),
     Device(name="vulkan", aliases=frozenset(), hardware=VULKAN, linked=False),

@@ -216,6 +216,21 @@ def test_changed_file_of_the_same_length_is_built_again(store: Store) -> None:
     assert run_in(store.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
 
 
+def test_a_store_that_was_copied_by_tar_needs_no_network(tmp_path: Path, store: Store, wheels: Path) -> None:
+    """A machine without a network gets its store from another one. GNU's format keeps whole seconds."""
+    code = store.get_environment(RELEASE).site_packages / "tiny/__init__.py"
+    assert code.stat().st_mtime_ns % 10**9, "the test needs a time with a fraction"
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    packed = subprocess.run(["tar", "-c", "-C", store.root, "."], capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-x", "-C", copy], input=packed, check=True)
+    said: list[str] = []
+    wheels.rename(tmp_path / "out of reach")
+    there = make_store(copy, wheels, said)
+    assert run_in(there.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert said == []
+
+
 def test_lost_file_is_built_again(store: Store) -> None:
     """The file comes back."""
     environment = store.get_environment(RELEASE)

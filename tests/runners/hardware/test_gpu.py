@@ -14,6 +14,7 @@ from runners.core.errors import InfraError
 from runners.hardware.gpu import (
     Gpu,
     Health,
+    await_health,
     choose_gpu,
     find_fault,
     find_gpu_problems,
@@ -127,6 +128,24 @@ def test_only_hardware_faults_excuse_a_run(after: Health, says: str | None) -> N
     """A testcase that causes a fault may show exactly the reported bug."""
     found = find_fault(WELL, after)
     assert (found is None) if says is None else (found is not None and says in found)
+
+
+def test_memory_of_a_killed_run_may_take_a_moment_to_be_free() -> None:
+    """An H100 (driver 580.159) still counted 687 MiB of a killed process, and 0 a second later."""
+    answers = [LINE.replace(", 4, 0", f", {used}, 0") for used in (691, 691, 4)]
+    before = Health(gpu=GPU, faults=())
+
+    def run(words: Sequence[str]) -> str:
+        return "" if words[0] == "dmesg" else answers.pop(0)
+
+    assert find_fault(before, await_health(before, run)) is None
+    assert answers == []
+
+
+def test_memory_that_stays_in_use_is_a_fault() -> None:
+    before = Health(gpu=GPU, faults=())
+    after = await_health(before, Machine(LINE.replace(", 4, 0", ", 4000, 0")), wait_s=0.3)
+    assert find_fault(before, after) == "3.9 GiB of the GPU's memory were not given back"
 
 
 def test_vanished_gpu_is_our_failure() -> None:

@@ -51,5 +51,6 @@ def _find_target_kinds(code: str) -> tuple[str, ...]:
 
 def _choose_device(code: str, accelerators: list[str]) -> str:
     """Return the target that the code asks for: an accelerator rather than its host."""
-    calls = [_SYNONYMS.get(name, name) for name in _CALL.findall(code) if name != "cpu"]
+    named = [name for name in _DEVICE.findall(code) if name in _KINDS and name not in _HOST_KINDS]
+    calls = [_SYNONYMS.get(name, name) for name in [*_CALL.findall(code), *named] if name != "cpu"]
     return next(iter([*accelerators, *calls]), "llvm")

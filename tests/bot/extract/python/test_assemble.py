@@ -506,6 +506,34 @@ def test_no_target_is_assumed_beside_words_of_another_device() -> None:
         assert not found.assumed_device
 
 
+NEEDS_DEVICE = """\
+The values are wrong.
+
+```python
+import tvm
+device = {}
+data = tvm.runtime.empty((4,), "float32", device)
+assert data.numpy().sum() == 0
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        ('tvm.device("cuda", 0)', "cuda"),
+        ("tvm.device('vulkan')", "vulkan"),
+        ('tvm.runtime.device("gpu", 0)', "cuda"),
+        ("tvm.cuda(0)", "cuda"),
+        ('tvm.device("cpu")', "llvm"),
+        ("tvm.device(str(tvm.target.Target.current()))", "llvm"),
+    ],
+)
+def test_a_device_that_the_code_opens_is_the_device_of_the_testcase(call: str, device: str) -> None:
+    """Without it, a program that opens the GPU and compiles nothing ran in a sandbox without the GPU."""
+    assert extract_repro(NEEDS_DEVICE.format(call)).device == device
+
+
 def test_other_names_are_missing_as_before() -> None:
     """Data of the reporter has no usual value."""
     assert list_missing(extract_repro(EXCERPT.format(""))) == [("name", "numbers")]
