@@ -17,13 +17,13 @@ from bot.extract.command_line.testcase import extract_commands, extract_dumped_p
 from bot.extract.command_line.wrap import wrap_only_fragment
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
-from bot.extract.links import find_links, find_stored_files, shows_output_elsewhere
+from bot.extract.links import find_links, find_source_script, find_stored_files, shows_output_elsewhere
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
-from bot.extract.types import CALL, OPEN_END, REST, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.types import CALL, OPEN_END, REST, SOURCE_SCRIPT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -244,6 +244,9 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
     if links := [*links, *find_stored_files(parsed.issue.body)]:
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
         missing = tuple(Missing(kind="file", name=link, url=link) for link in links)
+    elif script := find_source_script(parsed.issue.body, parsed.vocabulary.source_folders):
+        reason = f"It runs `{script[:120]}`, a script of the source tree, which no release here contains."
+        missing = (Missing(kind=SOURCE_SCRIPT, name=script),)
     else:
         if kinds & {Kind.FRAGMENT, Kind.MLIR} and parsed.vocabulary.tools is None:
             reason = "The issue gives the text of a program, but not the code that compiles and runs this text."

@@ -110,6 +110,23 @@ def find_stored_files(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MAX_LINKS]
 
 
+_SCRIPT_CALL = re.compile(
+    r"(?:^|[\s`$(;])(?:python[\d.]{0,5}|pytest|py\.test)(?:\s+-[\w=-]{1,60}){0,4}(?:\s+pytest)?\s+"
+    r"(?P<path>[\w./~-]{1,300}\.py)\b",
+    re.MULTILINE,
+)
+
+
+def find_source_script(text: str, folders: Sequence[str]) -> str:
+    """Return the first script below one of ``folders`` that the text calls, from that folder on; empty without."""
+    for call in _SCRIPT_CALL.finditer(text):
+        path = f"/{call['path']}"
+        starts = [at for folder in folders if (at := path.find(f"/{folder}/")) >= 0]
+        if starts:
+            return path[min(starts) + 1 :]
+    return ""
+
+
 def add_addresses(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
     """Add to each missing part the address of the attachment that most likely holds the part.
 

@@ -110,7 +110,7 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, or `PRODUCT`."""
+    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, `PRODUCT`, or `SOURCE_SCRIPT`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
@@ -133,6 +133,10 @@ def is_binary_name(name: str) -> bool:
 
 PRODUCT = "product"
 """Kind of a part that a report cannot give: another product with a compiler of its own."""
+SOURCE_SCRIPT = "source-script"
+"""Kind of a script of the compiler's repository that the report runs and does not contain."""
+OUT_OF_REACH = frozenset({PRODUCT, SOURCE_SCRIPT})
+"""Kinds of parts that no edit of the report can add for the releases here."""
 REST = "rest"
 """The kind of the missing rest of a program or command that breaks off at the end of the description."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.extract.types import DESCRIPTIONS, PRODUCT, REST, Extraction, Intent, Missing, NoRepro, Repro
+from bot.extract.types import DESCRIPTIONS, OUT_OF_REACH, REST, Extraction, Intent, Missing, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
@@ -50,7 +50,7 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
                 "The description breaks off before the end of the testcase.",
                 rest,
             )
-        case NoRepro(missing=missing, reason=reason) if any(item.kind == PRODUCT for item in missing):
+        case NoRepro(missing=missing, reason=reason) if any(item.kind in OUT_OF_REACH for item in missing):
             return make_verdict(VerdictKind.UNTESTABLE, (Ground.CANNOT_RUN,), reason)
         case NoRepro(missing=missing, reason=reason):
             asks = any(item.kind != "code" for item in missing)

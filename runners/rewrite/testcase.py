@@ -7,6 +7,9 @@ place. A testcase that cannot be written exactly in the other release's names is
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -15,7 +18,7 @@ from runners.core.protocol import Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.guest import is_launch_step
 from runners.core.toolchain.rewriting import Idioms
-from runners.rewrite.names import Names, build_names
+from runners.rewrite.names import Names, Rename, build_names
 from runners.rewrite.python import port_python
 from runners.rewrite.text import NameChange, Unportable, port_mlir, port_steps
 from runners.toolchains import find_toolchain
@@ -55,14 +58,16 @@ class Ported:
 def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: str = "") -> Ported | None:
     """Write a testcase in the names of a release.
 
-    ``said`` is the output of the release on an earlier port: names that it reports as missing are mended as well.
+    ``said`` is the output of the release on an earlier port: names that it reports as missing are mended as well, and
+    so are flags that it rejects as misspelt.
 
     Return None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
     parsed.
     """
     names, idioms = build_names(version, toolchain.DRIFT), _choose_lost(toolchain.REWRITING.idioms(version), said)
     try:
-        steps, changes = port_steps(testcase.steps, testcase.files, names.flags, idioms)
+        flags = (*names.flags, *_read_misspelt(toolchain, idioms, said))
+        steps, changes = port_steps(testcase.steps, testcase.files, flags, idioms)
         done = [_locate_change(change, f"step {change.line}") for change in changes]
         files = dict(testcase.files)
         for name, text in testcase.files.items():
@@ -82,6 +87,26 @@ def _choose_lost(idioms: Idioms, said: str) -> Idioms:
         return idioms
     named = {name for found in idioms.lost_message.finditer(said[-MAX_SAID_CHARS:]) for name in found.groups()}
     return replace(idioms, lost={name: code for name, code in idioms.lost.items() if name in named})
+
+
+_SAME_FLAG = 0.9
+"""Similarity of a misspelt flag to the proposed one (`SequenceMatcher.ratio`): one edit in ten letters."""
+
+
+def _read_misspelt(toolchain: Toolchain, idioms: Idioms, said: str) -> Iterator[Rename]:
+    """The flags that the release rejects, and the nearly equal flags that it proposes for them.
+
+    A flag of another release is no misspelling, and names that differ in a digit are different flags.
+    """
+    if idioms.proposed_flag is None:
+        return
+    moved = {name for entry in toolchain.DRIFT if entry.kind == "flag" for name in (entry.old, entry.new)}
+    for found in idioms.proposed_flag.finditer(said[-MAX_SAID_CHARS:]):
+        old, new = found["old"], found["new"]
+        digits = [re.findall(r"\d+", name) for name in (old, new)]
+        alike = difflib.SequenceMatcher(None, old, new, autojunk=False).ratio() >= _SAME_FLAG
+        if alike and digits[0] == digits[1] and f"--{old}" not in moved:
+            yield Rename(old=f"--{old}", new=f"--{new}", hint=None)
 
 
 MAX_SAID_CHARS = 60_000

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import assert_never
 
+from bot.extract.types import PRODUCT, SOURCE_SCRIPT, NoRepro
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
@@ -46,7 +47,8 @@ def _describe_next_step(report: Report) -> str:
             return f"{_COMMANDS} repeat a failing and a clean run."
         case VerdictKind.UNTESTABLE:
             return (
-                _ask_for_limit(report)
+                _ask_for_program(report)
+                or _ask_for_limit(report)
                 or _ask_for_device(report)
                 or _ask_for_decision(report)
                 or _offer_port(report)
@@ -262,6 +264,21 @@ def _offer_port(report: Report) -> str:
         f"confirm that the ported testcase, which {does} on {quote_code(newest)}, is the same program."
         " Its changes are under *Reproduce it by hand*."
     )
+
+
+def _ask_for_program(report: Report) -> str:
+    """Return what the report could give in place of a part that is out of reach; empty if no part is."""
+    kinds = {one.kind for one in report.extraction.missing}
+    if SOURCE_SCRIPT in kinds:
+        return "add the part of the script that fails, as a program that runs with a release alone."
+    if PRODUCT in kinds:
+        return f"report it to that product, or add a program that calls {_name_compiler(report)} alone."
+    return ""
+
+
+def _name_compiler(report: Report) -> str:
+    name = report.extraction.toolchain if isinstance(report.extraction, NoRepro) else None
+    return find_toolchain(name).TITLE if name else "the compiler"
 
 
 def _ask_for_device(report: Report) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.extract.types import Extraction, Missing, NoRepro, is_binary_name
+from bot.extract.types import OUT_OF_REACH, Extraction, Missing, NoRepro, is_binary_name
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import DETAILS, Detail, Section
 from bot.verdict.verdict import Report, VerdictKind
@@ -17,6 +17,8 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     if report.verdict.kind is VerdictKind.NO_CLAIM:
         return Section("", _OFFER)
     missing = report.extraction.missing
+    if any(one.kind in OUT_OF_REACH for one in missing):
+        return Section("", "")
     if isinstance(report.extraction, NoRepro) and all(one.kind == "code" for one in missing):
         missing = ()  # the reason says it, and the request asks for it
     shown = missing[: min(MAX_VISIBLE, detail.entries)]

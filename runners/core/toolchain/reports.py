@@ -322,6 +322,8 @@ class ReportVocabulary:
     """Further operations of the compiler's dialects at the top level of a module."""
     native_marks: tuple[str, ...] = ()
     """Words at the beginning of a line that mark the compiler's own C++."""
+    source_folders: tuple[str, ...] = ()
+    """Folders of the compiler's repository whose scripts no wheel contains: tests, tutorials, applications."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that a testcase may set, and a regular expression for their values. They can change what
     the compiler prints and how it uses the processor, and open no file and no library."""

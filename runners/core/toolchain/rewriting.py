@@ -193,6 +193,8 @@ class Idioms:
     release itself tells where that matters, so a port uses them after a run that names the attribute as missing."""
     lost_message: re.Pattern[str] | None = None
     """The message about a missing attribute: the groups of the pattern."""
+    proposed_flag: re.Pattern[str] | None = None
+    """The message in which a program rejects a flag and proposes another: groups ``old`` and ``new``."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None

@@ -104,6 +104,13 @@ _IMPLIED = tuple(
 """Until 2022, the instance of the virtual machine was a global."""
 
 
+_PROPOSED_FLAG = re.compile(
+    r"Unknown command line argument '-{1,2}(?P<old>[\w-]{3,200})'[^\n]{0,400}\n"
+    r"[^\n]{0,200}Did you mean '-{1,2}(?P<new>[\w-]{3,200})'"
+)
+"""LLVM's command line proposes the flag with the fewest edits, whatever it does."""
+
+
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
     return Idioms(
@@ -116,6 +123,7 @@ def find_idioms(version: str) -> Idioms:
         find_unread_dialect=lambda files: find_unread_dialect(files, version),
         list_needed_flags=lambda step, files: list_input_flags(step, files, version),
         port_pipeline=_anchor_pipeline,
+        proposed_flag=_PROPOSED_FLAG,
     )
 
 

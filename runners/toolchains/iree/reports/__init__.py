@@ -135,4 +135,8 @@ REPORTS = ReportVocabulary(
     ),
     commits=_COMMITS,
     tracker=TrackerDefaults(skip_labels=("enhancement ➕",), devices=("vmvx",)),
+    source_folders=(
+        *("integrations/tensorflow", "integrations/tf", "iree/test", "tests/e2e", "tests/external", "build_tools"),
+        *("compiler/bindings", "runtime/bindings", "llvm-external-projects", "samples/colab", "experimental"),
+    ),
 )

@@ -56,6 +56,7 @@ REPORTS = ReportVocabulary(
     python=PYTHON,
     failures=_FAILURES,
     native_marks=("TVM_REGISTER",),
+    source_folders=("tests/python", "tutorials", "gallery", "apps", "vta", "topi/tests", "nnvm", "web/tests"),
     variables=_VARIABLES,
     commits=CommitWords(
         name_patterns=(r"\b(?:transform|frontend|op|tirx?|topi|dlight)\.\w{4,60}",),

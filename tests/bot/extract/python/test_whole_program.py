@@ -296,3 +296,29 @@ def test_a_program_of_another_product_is_not_asked_for_parts(code: str, kind: Ve
 def test_a_program_that_calls_the_compiler_beside_a_product_is_one_of_the_compiler() -> None:
     found = extract(make_issue(fence("import tvm\nimport tilelang\n\nprint(tvm.__version__)\n")))
     assert isinstance(found, Repro)
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("python tests/python/relay/test_op_level1.py", "tests/python/relay/test_op_level1.py"),
+        ("python3 -m pytest -v ~/tvm/tests/python/unittest/test_x.py::test_y", "tests/python/unittest/test_x.py"),
+        ("$ TVM_LOG=1 pytest ../tests/python/test_z.py", "tests/python/test_z.py"),
+        ("Run `python vta/tutorials/matrix.py` on the board.", "vta/tutorials/matrix.py"),
+    ],
+)
+def test_a_script_of_the_source_tree_is_named_and_not_asked_for(command: str, script: str) -> None:
+    """No wheel contains the script, so no answer of the reporter about it lets a release run it."""
+    text = f"It crashes with TVM 0.6.\n\n```\n{command}\n```\n\n```\nSegmentation fault (core dumped)\n```\n"
+    verdict = judge_without_running(extract(make_issue(text, "[Bug] tvm crashes")))
+    assert verdict is not None
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert f"`{script}`" in verdict.headline
+
+
+@pytest.mark.parametrize("command", ["python repro.py", "python my/tests/repro.py", "pytest -k x", "python apps.py"])
+def test_the_reporters_own_script_is_asked_for(command: str) -> None:
+    text = f"It crashes with TVM 0.6.\n\n```\n{command}\n```\n\n```\nSegmentation fault (core dumped)\n```\n"
+    verdict = judge_without_running(extract(make_issue(text, "[Bug] tvm crashes")))
+    assert verdict is not None
+    assert verdict.kind in (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
