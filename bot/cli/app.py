@@ -7,6 +7,8 @@ parts of the others. The work of a command is in ``verbs.py``, ``jobs.py`` or ``
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -620,25 +622,31 @@ def run_sweep(
 
     Writes files only, unless --post is given. A stopped sweep goes on where it was.
     """
-    from bot.cli import tracker as sweeps
+    from runners.cells.processes import CellProcesses
 
-    sweeps.run_sweep(
-        tracker,
-        out,
-        sweeps.make_selection("all" if closed else state, label or [], since, limit, shard),
-        sweeps.make_budget(minutes, runs, requests),
-        merge=merge or [],
-        jobs=jobs,
-        ledger=ledger,
-        cluster=cluster,
-        only_estimate=estimate,
-        settings_file=settings,
-        post=post,
-        plans=plans,
-        results=results,
-        shards=shards,
-        duplicates=duplicates,
-    )
+    with closing(CellProcesses(os.environ)) as processes:
+        if not (merge or estimate or plans or results):
+            processes.start_ahead()
+        from bot.cli import tracker as sweeps
+
+        sweeps.run_sweep(
+            tracker,
+            out,
+            sweeps.make_selection("all" if closed else state, label or [], since, limit, shard),
+            sweeps.make_budget(minutes, runs, requests),
+            merge=merge or [],
+            jobs=jobs,
+            ledger=ledger,
+            cluster=cluster,
+            only_estimate=estimate,
+            settings_file=settings,
+            post=post,
+            plans=plans,
+            results=results,
+            shards=shards,
+            duplicates=duplicates,
+            processes=processes,
+        )
 
 
 ledger_app = typer.Typer(rich_markup_mode=None, help="Copy recorded runs between ledgers.", no_args_is_help=True)

@@ -21,7 +21,6 @@ from bot.daemon.steps import RunPlan, Services
 from bot.daemon.watch import watch_repositories
 from bot.daemon.webhook import Receive, open_server
 from bot.forge.contract import Forge
-from bot.forge.github import open_forge
 from bot.issue import Issue
 from bot.settings import Settings
 from runners.cells.processes import CellProcesses
@@ -34,10 +33,15 @@ def run_watch(
     repositories: list[str], state: Path, every: float, listen: str | None, jobs: int, machines: frozenset[str]
 ) -> None:
     """Answer issues and commands until stopped."""
+    from bot.forge.github import (
+        open_forge,  # imported here: the client is slow to import, and sweeps share this module
+    )
+
     names = tuple(map(check_repository, repositories))
     forge = open_forge(os.environ)
     stop, wake = threading.Event(), threading.Event()
     with lock_folder(state), closing(CellProcesses(os.environ)) as processes, stop_on_signals(stop, wake):
+        processes.start_ahead()
         receive = _make_receiver(state, names, wake)
         server = None
         if listen is not None:

@@ -9,11 +9,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -24,7 +23,6 @@ from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
 from bot.daemon.steps import RunPlan
 from bot.forge import actions
 from bot.forge.contract import Forge
-from bot.forge.github import GithubForge, fetch_workflow_run, open_forge, open_reader
 from bot.forge.payloads import replace_surrogates
 from bot.forge.workflow_run import refuse_unproven
 from bot.issue import Issue
@@ -43,6 +41,9 @@ from runners.cells.cluster import check_address
 from runners.cells.processes import CellProcesses
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
+
+if TYPE_CHECKING:  # a sweep of a folder needs no forge, whose client takes a fifth of a second to import
+    from bot.forge.github import GithubForge
 
 STATE = "tracker.sqlite"
 
@@ -88,8 +89,9 @@ def run_sweep(
     results: Path | None,
     shards: int,
     duplicates: bool,
+    processes: CellProcesses,
 ) -> None:
-    """Answer the issues of a tracker, or merge the answers of other sweeps."""
+    """Answer the issues of a tracker, or merge the answers of other sweeps. ``processes`` run the cells."""
     if merge:
         return _merge_sweeps(tracker, out, merge)
     if cluster:
@@ -99,10 +101,10 @@ def run_sweep(
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
     if duplicates and (results is not None or plans is not None):
         raise UserError("--duplicates runs testcases: leave it out of the jobs that run none")
-    forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
+    forge = None if folder is not None else _open_forge(post=post)
     pause = _make_pause(time.monotonic(), budget.seconds)
     runs = ledger or out / "runs.sqlite"
-    with lock_folder(out), closing(CellProcesses(os.environ)) as processes:
+    with lock_folder(out):
         kept = open_tracker_state(out / STATE)
         run_plan = make_plan_runner(processes, frozenset(), runs, cluster)
         cpu = processes.measure_cpu
@@ -166,11 +168,19 @@ def _write_plans(sweep: TrackerSweep, tasks: Sequence[Task], plans: Path, shards
     typer.echo(json.dumps({"sha256": digest, "shards": matrix, "of": index.shards}))
 
 
+def _open_forge(*, post: bool) -> GithubForge:
+    from bot.forge.github import open_forge, open_reader
+
+    return open_forge(os.environ) if post else open_reader(os.environ)
+
+
 def _refuse_shards(forge: GithubForge | None, shards: int) -> dict[str, str]:
     """Return shard → reason for each shard whose artifact is not shown to be its own. Empty outside of a workflow."""
     step = actions.read_step(os.environ)
     if forge is None or not step.run_id:
         return {}
+    from bot.forge.github import fetch_workflow_run
+
     run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
     return refuse_unproven(map(str, range(1, shards + 1)), run)
 

@@ -57,6 +57,7 @@ class _Server:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.cpu_s = 0.0
         """Processor seconds up to the last answer."""
+        self._was_used = False
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _START, str(_ROOT)],
             env=dict(environment),
@@ -74,6 +75,7 @@ class _Server:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._was_used = True
         with contextlib.suppress(BrokenPipeError):  # the server has ended, and standard output tells so
             self._process.stdin.write(msgspec.json.encode(request) + b"\n")
             self._process.stdin.flush()
@@ -98,6 +100,8 @@ class _Server:
     def stop(self) -> None:
         """Stop the server, which closes its sandboxes. Another thread may wait for an answer."""
         assert self._process.stdin is not None
+        if not self._was_used:
+            self._process.kill()  # no sandbox is open, and its imports may take longer than the caller has left
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -123,6 +127,12 @@ class CellProcesses:
         self._ended_cpu_s = 0.0
         self._closed = False
         self._guard = threading.Lock()
+
+    def start_ahead(self) -> None:
+        """Start a server now: its imports take as long as those of a process that reads an issue."""
+        with self._guard:
+            if not self._closed and not self._idle:
+                self._idle.append(_Server(self._environment))
 
     def run(
         self, plan: Path, digest: str, cell: JobCell, results: Path, ledger: Path | None = None, *, cluster: str = ""

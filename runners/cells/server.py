@@ -41,6 +41,7 @@ def main(arguments: list[str]) -> int:
     try:
         lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
+        importlib.import_module(CELL)  # before the first request: the server may have been started ahead
         with closing(SessionPool(kept=True)) as sessions:
             clean = True
             while line := _wait_for_line(lines, sessions):

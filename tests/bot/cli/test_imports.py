@@ -47,6 +47,10 @@ def test_issue_in_a_file_needs_neither_the_client_of_github_nor_the_parser_of_re
     assert "bot.daemon" not in imported
 
 
+def test_a_sweep_of_a_folder_needs_no_client_of_github() -> None:
+    assert list_imported("import bot.cli.tracker, bot.cli.daemon") & REMOTE == set()
+
+
 def test_the_workbench_opens_before_the_parts_that_read_issues_are_imported() -> None:
     """It opens in a thread while they are imported. Neither needs a network, or the stemmer of the ranking."""
     opening = "import bot.cli.app, bot.cli.context, runners.workbench"

@@ -198,3 +198,31 @@ def test_no_cell_begins_after_the_end(tmp_path: Path) -> None:
     ended.close()
     with pytest.raises(InfraError, match="have been stopped"):
         ended.run(tmp_path / "plan.json", "0" * 64, CELL, tmp_path / "results")
+
+
+def list_children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_the_first_cell_runs_in_the_server_that_was_started_ahead(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_bytes(b"{}")
+    others = list_children()
+    with closing(CellProcesses(os.environ)) as opened:
+        opened.start_ahead()
+        opened.start_ahead()
+        ahead = list_children() - others
+        assert len(ahead) == 1
+        with pytest.raises(InfraError, match="status 2: the plan's sha256 is"):
+            opened.run(tmp_path / "plan.json", "0" * 64, CELL, tmp_path / "results")
+        assert list_children() - others == ahead
+
+
+def test_a_server_that_ran_no_cell_is_not_waited_for() -> None:
+    """Its imports take longer than a sweep that finds no change."""
+    others = list_children()
+    opened = CellProcesses(os.environ)
+    opened.start_ahead()
+    (pid,) = list_children() - others
+    os.kill(pid, signal.SIGSTOP)  # a server that would never read the end of its input
+    opened.close()
+    assert list_children() <= others
