@@ -16,7 +16,7 @@ MAX_QUOTED_CHARS = 8_000
 
 
 _EXPECT_SPAN = re.compile(
-    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is"
+    r"(?:expect(?:ed|s)?|(?:should|must) (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is"
     r"|(?:right|correct) (?:would be|is))"
     r"(?:(?!\bnot?\b)[^`\n.]){0,60}$",
     re.I,
@@ -80,11 +80,19 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     specification, or pseudocode.
     """
     outputs = [piece for piece in pieces if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED]
+    outputs += [piece for piece in pieces if _is_printed_module(piece, pieces)]
     typed = {piece.block: piece.lines[1] for piece in pieces if piece.kind is Kind.SHELL and piece.block}
     printed = [piece for piece in outputs if piece.lines[0] > typed.get(piece.block, piece.lines[0])]
     if not printed:
         return outputs
     return [piece for piece in outputs if piece in printed or piece.cue is not Cue.NONE or is_expected_output(piece)]
+
+
+def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
+    """True for definitions that stand below a program and are introduced as its output: a printed module."""
+    if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:
+        return False
+    return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
 
 
 def _split_at_labels(text: str) -> Iterator[tuple[bool, str]]:
@@ -157,10 +165,10 @@ _RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
 def _find_result_lines(text: str) -> str:
-    """Return a paragraph from the first line of a tool's result. Only typed commands may stand above that line."""
+    """Return a paragraph from the first line of a tool's result, if no line or a typed command stands above it."""
     lines = text.strip("`").split("\n")
     first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
-    typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first])
+    typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first][-1:])
     return "\n".join(lines[first:]) if first is not None and typed else ""
 
 

@@ -39,9 +39,11 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure.
 
-    A wrong call is always rejected in one way: it does not explain another failure.
+    A wrong call is always rejected in one way: it explains neither another error that the report quotes nor a crash.
     """
-    if blame.kind is FindingKind.WRONG_CALL:
+    claim = evidence.plan.claim
+    quotes_none = claim.signature is None and claim.kind is ClaimKind.ERROR
+    if blame.kind is FindingKind.WRONG_CALL and not (quotes_none and not evidence.gaps.shows_elsewhere):
         return None
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     if not failing or evidence.find_versions(Answer.GOOD):
@@ -50,11 +52,14 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED, Ground.OTHER_FAILURE_TRACED, *_list_doubts(blame)),
-        f"The testcase itself is at fault: {_describe_fault(blame)}. It fails on"
-        f" {name_releases(evidence, versions)}, but not as reported: such a fault may show differently each time.",
+        f"The testcase itself is at fault: {_describe_fault(blame)}. It fails on {name_releases(evidence, versions)}"
+        + (", and the report quotes no failure." if quotes_none else _NOT_AS_REPORTED),
         (explain_proof(blame),),
         evidence.find_indices(*versions),
     )
+
+
+_NOT_AS_REPORTED = ", but not as reported: such a fault may show differently each time."
 
 
 def _describe_fault(finding: Finding) -> str:

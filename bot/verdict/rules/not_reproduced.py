@@ -402,12 +402,13 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     if all(_has_exit_zero(s) for s in failing):
         if (printed := _find_other_output(evidence)) is not None:
             where = name_all(evidence, list_versions(plan, failing))
+            here = evidence.has_build_of_its_time()
             return make_verdict(
                 VerdictKind.NOT_REPRODUCED,
-                (Ground.CLEAN, Ground.OTHER_VALUES, Ground.BUILD_NOT_HERE),
+                (Ground.CLEAN, Ground.OTHER_VALUES, Ground.NOT_AS_REPORTED if here else Ground.BUILD_NOT_HERE),
                 f"Not reproduced: it prints {quote_span(printed, 80)} on {where}, and never the values that the"
                 " report calls wrong.",
-                ("the failure may have been fixed before the oldest of these releases",),
+                (_OTHER_MACHINE if here else "the failure may have been fixed before the oldest of these releases",),
                 used,
             )
         return _judge_unanswered(evidence, failing, used)
@@ -481,24 +482,29 @@ def _list_made(ended: Sequence[Observation]) -> dict[str, tuple[str, ...]]:
 
 
 def _find_other_output(evidence: Evidence) -> str | None:
-    """Return the one output of all builds where the report quotes other values, from a build that is not here.
+    """Return the one output of all builds where the report quotes other values.
 
-    Memory that nothing wrote prints other values on each build. The output must have the form of the quoted one, so
-    that the report quotes the output of this program. On the reporter's own build, the quoted values should appear.
+    Memory that nothing wrote prints other values on each build. The output must have the form of a quoted line, so
+    that the report quotes the output of this program. A build of the report's time must be the named one: of a build
+    beside it, the failure may be just before or after.
     """
     claim, runs = evidence.plan.claim, evidence.list_originals()
     printed = {
         seen.signature.message for seen in runs if seen.signature is not None and seen.signature.type == OUTPUT
     }
     answered = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and not claim.expected
-    unnamed = all(seen.signature is not None for seen in runs) and not evidence.has_build_of_its_time()
     versions = {seen.version for seen in runs}
-    if not answered or not unnamed or len(printed) != 1 or len(versions) < MIN_AGREEING:
+    known = evidence.has_reported_release() and evidence.plan.reported in versions
+    settled = all(seen.signature is not None for seen in runs) and (known or not evidence.has_build_of_its_time())
+    if not answered or not settled or len(printed) != 1 or len(versions) < MIN_AGREEING:
         return None
     (output,) = printed
     form = _mask_numbers(output)
-    alike = evidence.plan.order[-1] in versions and bool(form) and form == _mask_numbers(claim.actual)
-    return output if alike else None
+    forms = [_mask_numbers(text) for text in (claim.actual, *claim.actual.splitlines())]
+    return output if evidence.plan.order[-1] in versions and form and form in forms else None
+
+
+_OTHER_MACHINE = "the release that the report names is among them: the device, the machine or the inputs may differ"
 
 
 MIN_AGREEING = 3

@@ -147,6 +147,23 @@ def test_a_call_that_a_release_takes_or_that_fails_otherwise_is_not_blamed(outco
 
 
 @pytest.mark.parametrize(
+    ("claim", "blamed"),
+    [
+        (Claim(kind=ClaimKind.ERROR), True),
+        (Claim(kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="another one")), False),
+        (Claim(kind=ClaimKind.CRASH), False),
+        (Claim(kind=ClaimKind.WRONG_RESULT), False),
+    ],
+)
+def test_a_wrong_call_explains_an_error_that_the_report_does_not_quote(claim: Claim, blamed: bool) -> None:
+    """The same runs were called *confirmed*, beside the finding that mends them."""
+    runs = evidence((S, S, S, S), findings=(WRONG_CALL,))
+    verdict = judge(replace(runs, plan=msgspec.structs.replace(runs.plan, claim=claim)))
+    assert (verdict.kind is VerdictKind.INVALID_REPRO) is blamed
+    assert not blamed or "quotes no failure" in verdict.headline
+
+
+@pytest.mark.parametrize(
     ("sentence", "kind"),
     [
         ("--x is documented but not accepted", VerdictKind.CONFIRMED),

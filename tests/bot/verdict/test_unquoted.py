@@ -117,6 +117,14 @@ def test_an_old_wrong_output_that_no_build_prints_is_not_reproduced() -> None:
     assert _judge(OLD, (_print("[ 1 2 3 ]"),) * 4, code=0) is VerdictKind.NOT_REPRODUCED
 
 
+def test_a_wrong_output_that_its_named_release_does_not_print_is_not_reproduced() -> None:
+    """A person would say the same: here it prints another output, on that release too."""
+    named = msgspec.structs.replace(OLD, claim=msgspec.structs.replace(VALUES, versions=("1.2",)), reported="1.2")
+    assert _judge(msgspec.structs.replace(named, day=TODAY), (_print("[1 2 3]"),) * 4, code=0) is (
+        VerdictKind.NOT_REPRODUCED
+    )
+
+
 @pytest.mark.parametrize(
     ("plan", "printed"),
     [

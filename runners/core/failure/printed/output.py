@@ -103,7 +103,28 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.WRONG
     if not right and any(_has_become_right(line, masked) for line in wrong):
         return Reading.CHANGED
+    named = [token for line in quoted for token in line if _is_value(token)]
+    if any(_differs_by(named, line, masked) for line in wrong):
+        return Reading.RIGHT
     return Reading.UNKNOWN
+
+
+MAX_NAMED = 4
+"""Most values that a report names alone, where it quotes a whole line as wrong."""
+
+
+def _differs_by(named: Sequence[Token], wrong: Line, masked: Mapping[MaskedLine, list[Line]]) -> bool:
+    """True if a printed line has the named values, and no others, in places where the wrong line has other values.
+
+    A report quotes a wrong line of many values, and names the one value that should stand in it.
+    """
+    if not 1 <= len(named) <= MAX_NAMED or sum(map(_is_value, wrong)) <= len(named):
+        return False
+    for line in masked.get(_mask_values(wrong), ()):
+        changed = [new for old, new in zip(wrong, line, strict=True) if not _is_same_token(old, new)]
+        if changed and all(any(_is_same_token(one, new) for one in named) for new in changed):
+            return all(any(_is_same_token(one, new) for new in changed) for one in named)
+    return False
 
 
 def _tells_difference(line: Line) -> bool:

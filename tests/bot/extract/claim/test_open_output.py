@@ -50,3 +50,69 @@ def test_a_closed_fence_and_an_exception_keep_every_word() -> None:
     raised = _read("ValueError: no such axis")
     assert raised is not None
     assert (raised.type, raised.message) == ("ValueError", "no such axis")
+
+
+SESSION = """\
+Running
+
+$ cat t.mlir
+func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %r = math.exp %a : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+$ iree-compile --iree-hal-target-backends=llvm-cpu t.mlir -o t.vmfb
+$ iree-run-module --module=t.vmfb --function=f --input=2xf32=0,1
+EXEC @f
+result[0]: hal.buffer_view
+2xf32=1 3.5
+
+the last element is wrong!
+"""
+
+
+def test_a_session_without_a_fence_shows_its_output() -> None:
+    """The output stands below a typed command, whatever the session printed before."""
+    assert extract_repro(SESSION, "exp is wrong", "iree-org/iree").claim.actual.endswith("2xf32=1 3.5")
+
+
+MODULE = """@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        y: R.Tensor((4,), dtype="float32") = x
+        return y
+"""
+PASS = """\
+```python
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = x
+        return y
+
+print(relax.transform.CanonicalizeBindings()(M))
+```
+
+{intro}
+
+```
+{module}```
+
+but the result must be `return x`.
+"""
+
+
+def test_a_printed_module_is_output() -> None:
+    claim = extract_repro(PASS.format(intro="prints", module=MODULE), "y is kept", "apache/tvm").claim
+    assert "return y" in claim.actual
+    assert claim.expected == "return x"
+
+
+def test_a_module_that_nothing_prints_is_no_output() -> None:
+    claim = extract_repro(PASS.format(intro="The module is", module=MODULE), "y is kept", "apache/tvm").claim
+    assert not claim.actual

@@ -27,7 +27,7 @@ def bisect_program(program: str, version: str, tmp_path: Path) -> dict[str, Any]
         str(LAUNCHER),
         "tvm.pass_bisect.search",
         "search",
-        "60",
+        "240",  # seconds: the promises are about runs, and a loaded machine needs more than a diagnosis may take
         str(script),
     ]
     done = subprocess.run(
