@@ -8,15 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import msgspec
-
-from runners.core.protocol import ClaimKind, Limits, Observation, TimedOut
-from runners.investigation.state import InvestigationState
+from runners.core.protocol import ClaimKind, Observation, TimedOut
+from runners.investigation.state import InvestigationState, shorten_limits
 
 REPEATS = 10
 """Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
-SHORT_HANG = 0.25
-"""The share of the time limit after which a hang that was reported and seen before is recognized by its place."""
 
 
 def run_matrix(state: InvestigationState) -> None:
@@ -32,7 +28,7 @@ def run_matrix(state: InvestigationState) -> None:
         return
     state.run(state.original, [version for version in plan.first if version not in (plan.answered, newest)])
     seen = len(state.seen)
-    state.run(replace(state.original, limits=_shorten(plan.limits)), [plan.answered, newest])
+    state.run(replace(state.original, limits=shorten_limits(plan.limits)), [plan.answered, newest])
     before, now = (_find_last(state, version) for version in (plan.answered, newest))
     if now is not None and isinstance(now.ended, TimedOut) and not _hang_alike(before, now):
         del state.seen[seen:]  # a run that was stopped early, and that no other run explains, shows nothing
@@ -58,11 +54,6 @@ def settle_flaky(state: InvestigationState) -> None:
         and not state.is_exhausted
     ):
         state.run(state.original, [newest])
-
-
-def _shorten(limits: Limits) -> Limits:
-    cpu_s = None if limits.cpu_s is None else SHORT_HANG * limits.cpu_s
-    return msgspec.structs.replace(limits, wall_s=SHORT_HANG * limits.wall_s, cpu_s=cpu_s)
 
 
 def _find_last(state: InvestigationState, version: str) -> Observation | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -377,7 +377,32 @@ def bisect_releases(
         wanted = _put_first(list_next(state.plan), wanted, answers)[:most]
         if not wanted:
             return
-        state.run(configuration, wanted, meanwhile=meanwhile)
+        state.run(_shorten_hangs(state, configuration), wanted, meanwhile=meanwhile)
+
+
+SHORT_HANG = 0.25
+"""Part of the time limit after which a run is stopped where another build of the testcase did not end."""
+LONGER = 4
+"""Times the longest run that ended: a run that takes more is no slower run of the same kind."""
+
+
+def _shorten_hangs(state: InvestigationState, configuration: Configuration) -> Configuration:
+    """Return the configuration with less time, once a run did not end that the report does not call a hang.
+
+    Such a run gives no answer, and its neighbours mostly hang too: a search over ten of them took twenty minutes.
+    """
+    plan = state.plan
+    if plan.claim.kind is ClaimKind.HANG or all(seen.outcome is not Outcome.TIMEOUT for seen in state.seen):
+        return configuration
+    ended = [seen.seconds for seen in state.seen if seen.outcome is not Outcome.TIMEOUT]
+    return replace(configuration, limits=shorten_limits(plan.limits, least_s=LONGER * max(ended, default=0.0)))
+
+
+def shorten_limits(limits: Limits, *, least_s: float = 0.0) -> Limits:
+    """Return limits with a quarter of the time, but at least ``least_s`` seconds if the limits have as much."""
+    part = min(1.0, max(SHORT_HANG, least_s / limits.wall_s))
+    cpu_s = None if limits.cpu_s is None else part * limits.cpu_s
+    return msgspec.structs.replace(limits, wall_s=part * limits.wall_s, cpu_s=cpu_s)
 
 
 def list_next(plan: Plan) -> tuple[str, ...]:

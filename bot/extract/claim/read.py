@@ -54,6 +54,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
         kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)
+    if kind is ClaimKind.ERROR and signature is None and actual and expected and not _ERROR.search(source.title):
+        kind = ClaimKind.WRONG_RESULT  # both outputs are quoted, and no error is
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted

@@ -45,7 +45,8 @@ FAILURES = FailureVocabulary(
         ),
     ),
     output_errors=(re.compile(r"\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})"),),  # of --expected_output
-    harness_lines=(re.compile(r"EXEC @|result\[\d+\]: "),),
+    # A scalar stands on the line of its index (``result[0]: i64=42``), a buffer below it.
+    harness_lines=(re.compile(r"EXEC @|result\[\d+\]: (?!\S+=)"),),
     left_out_assertions=(re.compile(r"&&|\|\||[=!<>]=|\w\(|->|::|^!|\w [<>] \w"),),  # no fatal error has these
     refusals_of_all=(re.compile(r"\billegal operations (?:still remain|were found)"),),
     rejections=(

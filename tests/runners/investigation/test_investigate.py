@@ -107,6 +107,22 @@ def test_a_hang_runs_no_more_often_than_needed() -> None:
     assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
 
 
+@pytest.mark.parametrize("kind", [ClaimKind.ERROR, ClaimKind.HANG])
+def test_a_search_that_meets_a_hang_gives_later_runs_less_time(kind: ClaimKind) -> None:
+    """The report is not about a hang: such runs give no answer. Ten of them took twenty minutes."""
+    limits: list[float] = []
+
+    def observe_truth(cell: Cell, attempt: int) -> Outcome:
+        limits.append(cell.limits.wall_s)
+        number = ORDER.index(cell.version)
+        return Outcome.PASS if number < 3 else Outcome.MATCH if number > len(ORDER) - 2 else Outcome.TIMEOUT
+
+    run(make_plan(claim=Claim(kind=kind)), observe_truth)
+    usual = max(limits)
+    assert (min(limits) < usual) is (kind is ClaimKind.ERROR)
+    assert set(limits) <= {usual, usual / 4}
+
+
 def test_without_bisection_only_the_matrix_is_run() -> None:
     """--no-bisect means no more releases. The newest answer is still confirmed."""
     seen = run(make_plan(bisect=False), lambda *_: Outcome.MATCH)

@@ -33,7 +33,10 @@ NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)
 _TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
-_TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
+_BAD_WORDS = frozenset({"FAIL", "FAILED", "Fail", "Failed", "fail", "failed"})
+_GOOD_WORDS = frozenset({"PASS", "PASSED", "Pass", "Passed", "pass", "passed", "OK", "Ok", "ok"})
+_TRUTH = {"True", "False", "true", "false", *_BAD_WORDS, *_GOOD_WORDS}
+"""Words by which a program judges its own line."""
 _DIFFERENCE = re.compile(
     r"diff|err|mismatch|delta|deviation|discrepan|(?<![a-z])(?:max_? ?abs|abs_? ?max|mae|r?mse)(?![a-z])",
     re.IGNORECASE,
@@ -91,14 +94,17 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         if as_reported == len(wrong) and any(map(_tells_difference, wrong)):
             return Reading.WRONG  # it prints its reference too, and how far the result is from the reference
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
+    masked: dict[MaskedLine, list[Line]] = {}
+    for line in printed:
+        masked.setdefault(_mask_values(line), []).append(line)
+    gone = [line for line in wrong if not search.finds(line, printed)] if as_reported else []
+    if not right and any(_has_become_right(line, masked) for line in gone):
+        return Reading.CHANGED  # the lines that are left were right in the report too
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
-    masked: dict[MaskedLine, list[Line]] = {}
-    for line in printed:
-        masked.setdefault(_mask_values(line), []).append(line)
     if any(_is_contradicted(line, masked) for line in right if line in quoted):
         return Reading.WRONG
     if not right and any(_has_become_right(line, masked) for line in wrong):
@@ -265,7 +271,8 @@ def _has_improved(old: Token, new: Token, is_difference: bool) -> bool:
         if not math.isfinite(old):
             return math.isfinite(new)
         return is_difference and abs(new) <= max(1e-4, abs(old) * 1e-3)
-    return (old, new) in {("False", "True"), ("false", "true"), ("FAIL", "PASS"), ("FAIL", "OK")}
+    judged = old in _BAD_WORDS and new in _GOOD_WORDS
+    return judged or (old, new) in {("False", "True"), ("false", "true")}
 
 
 # ------------------------------------------------------------------------------------ several runs

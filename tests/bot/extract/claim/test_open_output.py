@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.protocol import Signature
+from runners.core.protocol import ClaimKind, Signature
 from tests.bot.extract.reading import extract_repro
 
 TEXT = """
@@ -116,3 +116,27 @@ def test_a_printed_module_is_output() -> None:
 def test_a_module_that_nothing_prints_is_no_output() -> None:
     claim = extract_repro(PASS.format(intro="The module is", module=MODULE), "y is kept", "apache/tvm").claim
     assert not claim.actual
+
+
+NOTEBOOK = """\
+With ints everything is fine, with floats the function always sees zero, no error, nothing in the log.
+
+```python
+import iree.runtime as rt
+print("int  :", f["double_i"](21))
+print("float:", f["double"](2.5))
+```
+```
+int  : 42
+float: 0.0
+```
+
+I expected `float: 5.0`. Passing `np.float32(2.5)` is no way out, it fails with `not a value type`.
+"""
+
+
+def test_two_quoted_outputs_make_a_claim_about_values() -> None:
+    claim = extract_repro(NOTEBOOK, "float arguments arrive as 0.0", "iree-org/iree").claim
+    assert claim.kind is ClaimKind.WRONG_RESULT
+    assert "float: 0.0" in claim.actual
+    assert claim.expected == "float: 5.0"

@@ -47,6 +47,9 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("EXEC @f\n4xf32=1 -2 3 9", "4xf32=1 2 3 4", "-2", Reading.UNKNOWN),
         ("EXEC @f\n4xf32=1 7 3 4", "4xf32=1 2 3 4", "-2", Reading.UNKNOWN),
         ("EXEC @f\n4xf32=1 2 3 4", "4xf32=1 2 3 4", "-2", Reading.WRONG),
+        ("a diff 0.0 ok\nb diff 9e-07 ok", "a diff 0.0 ok\nb diff 3.18 FAIL", "", Reading.CHANGED),
+        ("a diff 0.0 ok\nb diff 3.18 FAIL", "a diff 0.0 ok\nb diff 3.18 FAIL", "", Reading.WRONG),
+        ("a diff 0.0 ok\nb diff 2.9 FAIL", "a diff 0.0 ok\nb diff 3.18 FAIL", "", Reading.WRONG),
         ("", "x 1", "x 2", Reading.UNKNOWN),
         ("loaded 16 files", "3", "4", Reading.UNKNOWN),
     ],
@@ -72,3 +75,10 @@ def test_any_text_has_a_reading(output: str, actual: str, expected: str) -> None
 def test_equal_actual_and_expected_output_decide_nothing(text: str) -> None:
     """Equal actual and expected output have no telling line."""
     assert read_output(text, ALL_FAILURES, actual=text, expected=text) is Reading.UNKNOWN
+
+
+def test_scalars_of_a_run_are_values() -> None:
+    """A buffer stands below the line of its index, a scalar on it."""
+    wrong, right = "result[0]: f32=1\nresult[1]: i64=0", "result[0]: f32=1\nresult[1]: i64=2"
+    assert read_output(right, ALL_FAILURES, actual=wrong, expected=right) is Reading.RIGHT
+    assert read_output(wrong, ALL_FAILURES, actual=wrong, expected=right) is Reading.WRONG
