@@ -20,7 +20,7 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
     if blame is None:
-        return _judge_rejected_text(evidence)
+        return _judge_rejected_text(evidence) or _judge_undeclared_argument(evidence)
     if not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return _judge_other_failure(evidence, blame)
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
@@ -93,6 +93,39 @@ def _judge_rejected_text(evidence: Evidence) -> Verdict | None:
         ("the text is rejected before any pass runs",),
         evidence.find_indices(*bad),
     )
+
+
+def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
+    """Judge a check of the runtime that every build gives: the program declares one type, the call passes another.
+
+    The declared type must stand in the program, and the given one must not: a compiler that changes a declared type
+    gives the same message.
+    """
+    claim, originals = evidence.plan.claim, evidence.list_originals()
+    if claim.kind is not ClaimKind.ERROR or not originals or any(s.answer is not Answer.BAD for s in originals):
+        return None
+    checks = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.argument_checks
+    messages = [seen.signature.message if seen.signature is not None else "" for seen in originals]
+    told = [next(filter(None, (check.search(message) for check in checks)), None) for message in messages]
+    first = told[0]
+    if first is None or any(one is None or one.groupdict() != first.groupdict() for one in told):
+        return None
+    text = "\n".join(evidence.plan.testcase.files.values())
+    parts = {part for kind in _TENSOR.findall(text) for part in (kind, *kind.rpartition("x")[::2])}
+    if first["declared"] not in parts or first["given"] in parts:
+        return None
+    bad = evidence.find_versions(Answer.BAD)
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        (Ground.FAULT_TRACED,),
+        f"The testcase itself is at fault: its function takes {quote_span(first['declared'], 80)}, the call"
+        f" passes {quote_span(first['given'], 80)}. The reported failure occurs on {name_all(evidence, bad)}.",
+        ("the runtime compares the argument with the type that the program declares",),
+        evidence.find_indices(*bad),
+    )
+
+
+_TENSOR = re.compile(r"tensor<([\w?]{1,200})")
 
 
 def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:

@@ -129,6 +129,9 @@ class FailureVocabulary:
     text_rules: tuple[re.Pattern[str], ...] = ()
     """Messages about a rule of the language itself, or of an operation's declared operands: the text breaks it.
     A verifier written by hand is not among them, because it may be wrong."""
+    argument_checks: tuple[re.Pattern[str], ...] = ()
+    """Messages about an argument of another type than its function declares: groups ``declared`` and ``given``, as in
+    a tensor type of the program."""
     call_checks: tuple[re.Pattern[str], ...] = ()
     """Messages of the runtime's checks of a call: arguments, and the name of the function."""
     retired: tuple[Retired, ...] = ()

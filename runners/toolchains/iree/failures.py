@@ -69,6 +69,10 @@ FAILURES = FailureVocabulary(
         re.compile(r"^'[\w.]{1,200}' op (?:operand|result) #\d{1,3} must be .{1,400}, but got "),
         re.compile(r"^'[\w.]{1,200}' op requires the same (?:type|shape|element type) for all operands"),
     ),
+    argument_checks=(
+        re.compile(r"input\d+ element type mismatch; expected (?P<declared>\w+)[^;]{0,20} but have (?P<given>\w+)"),
+        re.compile(r"expected shape `(?P<declared>[\dx]{1,80})`, actual shape `(?P<given>[\dx]{1,80})`"),
+    ),
     call_checks=(
         re.compile(r"while invoking native function hal\.buffer_view\.assert"),
         re.compile(r"\bno function `[^`\n]{1,200}` exported by module"),

@@ -176,6 +176,39 @@ def test_a_name_that_the_report_defends_is_the_question_itself(sentence: str, ki
     assert judge(replace(runs, defences=(sentence,))).kind is kind
 
 
+def _refuse(message: str, program: str, outcomes: tuple[Outcome, ...] = (M, M, M, M)) -> VerdictKind:
+    signature = Signature(type="status:INVALID_ARGUMENT", message=message)
+    runs = evidence(outcomes)
+    seen = tuple(msgspec.structs.replace(one, signature=signature) for one in runs.observations)
+    testcase = msgspec.structs.replace(runs.plan.testcase, toolchain="iree", files={"a.py": program})
+    plan = msgspec.structs.replace(runs.plan, testcase=testcase, claim=Claim(kind=ClaimKind.ERROR))
+    return judge(replace(runs, plan=plan, observations=seen)).kind
+
+
+DTYPE = "input0 element type mismatch; expected f32 (21000020) but have f64 (21000040); while invoking"
+SHAPE = "input0 shape dimension 0 mismatch; expected 1 but have 28; expected shape `1x784`, actual shape `28x28`"
+
+
+@pytest.mark.parametrize(
+    ("message", "program", "invalid"),
+    [
+        (DTYPE, "func.func @f(%x: tensor<4xf32>)", True),
+        (DTYPE, "func.func @f(%x: tensor<4xf64>)", False),  # the compiler demoted what the program declares
+        (DTYPE, "func.func @f(%x: tensor<4xf32>, %y: tensor<4xf64>)", False),
+        (SHAPE, "func.func @f(%x: tensor<1x784xf32>)", True),
+        (SHAPE, "func.func @f(%x: tensor<28x28xf32>)", False),
+        (SHAPE, "func.func @f(%x: tensor<?x?xf32>)", False),
+        ("input0 is null", "func.func @f(%x: tensor<4xf32>)", False),
+    ],
+)
+def test_an_argument_of_another_type_than_declared_is_the_testcases_fault(
+    message: str, program: str, *, invalid: bool
+) -> None:
+    """The same error is right or wrong by what the program declares."""
+    assert (_refuse(message, program) is VerdictKind.INVALID_REPRO) is invalid
+    assert _refuse(message, program, (P, P, M, M)) is not VerdictKind.INVALID_REPRO
+
+
 OPERAND = "'arith.addf' op operand #0 must be floating-point-like, but got 'tensor<4xi32>'"
 VERIFIED = "'linalg.matmul' op expected operand rank (1) to match the result rank of indexing_map #1"
 READ = Finding(kind=FindingKind.GUILTY_PASS, summary="x", evidence={"name": "parsing", "level": "parsing"})
