@@ -33,9 +33,7 @@ def run_watch(
     repositories: list[str], state: Path, every: float, listen: str | None, jobs: int, machines: frozenset[str]
 ) -> None:
     """Answer issues and commands until stopped."""
-    from bot.forge.github import (
-        open_forge,  # imported here: the client is slow to import, and sweeps share this module
-    )
+    from bot.forge.github import open_forge  # slow to import, and sweeps of folders share this module
 
     names = tuple(map(check_repository, repositories))
     forge = open_forge(os.environ)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,7 +92,7 @@ def run_sweep(
     duplicates: bool,
     processes: CellProcesses,
 ) -> None:
-    """Answer the issues of a tracker, or merge the answers of other sweeps. ``processes`` run the cells."""
+    """Answer the issues of a tracker, or merge the answers of other sweeps. Close ``processes``, which run cells."""
     if merge:
         return _merge_sweeps(tracker, out, merge)
     if cluster:
@@ -104,7 +105,7 @@ def run_sweep(
     forge = None if folder is not None else _open_forge(post=post)
     pause = _make_pause(time.monotonic(), budget.seconds)
     runs = ledger or out / "runs.sqlite"
-    with lock_folder(out):
+    with lock_folder(out), closing(processes):
         kept = open_tracker_state(out / STATE)
         run_plan = make_plan_runner(processes, frozenset(), runs, cluster)
         cpu = processes.measure_cpu

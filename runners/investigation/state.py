@@ -387,15 +387,16 @@ LONGER = 4
 
 
 def _shorten_hangs(state: InvestigationState, configuration: Configuration) -> Configuration:
-    """Return the configuration with less time, once a run did not end that the report does not call a hang.
+    """Return the configuration with less time, once a run did not end. The end of a reported hang is a match instead.
 
     Such a run gives no answer, and its neighbours mostly hang too: a search over ten of them took twenty minutes.
     """
-    plan = state.plan
-    if plan.claim.kind is ClaimKind.HANG or all(seen.outcome is not Outcome.TIMEOUT for seen in state.seen):
+    own = [s for s in state.seen if (s.variant, s.device) == (configuration.variant, configuration.device)]
+    ended = [seen.seconds for seen in own if seen.outcome is not Outcome.TIMEOUT]
+    if len(ended) == len(own):
         return configuration
-    ended = [seen.seconds for seen in state.seen if seen.outcome is not Outcome.TIMEOUT]
-    return replace(configuration, limits=shorten_limits(plan.limits, least_s=LONGER * max(ended, default=0.0)))
+    limits = shorten_limits(state.plan.limits, least_s=LONGER * max(ended, default=0.0))
+    return replace(configuration, limits=limits)
 
 
 def shorten_limits(limits: Limits, *, least_s: float = 0.0) -> Limits:

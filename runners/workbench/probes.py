@@ -97,7 +97,8 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
             alone = derive_conditions(request.varied, 2)
             probe = run_once(
                 machine, environment, request.testcase, request.limits, alone, with_hook=request.hook,
-                devices=card.nodes, more_variables=list_compiler_variables(device.compiler),
+                devices=card.nodes,
+                more_variables={} if machine.engine.own_system else list_compiler_variables(device.compiler),
             )  # fmt: skip
             ill = gpu.find_fault(before, gpu.await_health(before))
     except InfraError as reason:

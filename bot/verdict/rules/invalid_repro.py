@@ -84,13 +84,20 @@ def _judge_rejected_text(evidence: Evidence) -> Verdict | None:
     named = re.findall(r"'([^']{1,200})'", messages[-1])
     if any(is_defended(name, evidence.defences) for name in named):
         return None
+    fault = "its text is rejected when it is read, by a rule of the language or of the operation"
+    return _blame_text(
+        evidence, f"{fault}: {quote_span(messages[-1], 200)}", "the text is rejected before any pass runs"
+    )
+
+
+def _blame_text(evidence: Evidence, fault: str, proof: str) -> Verdict:
+    """Return the verdict on a fault that the text of the testcase and the message of each failing build show."""
     bad = evidence.find_versions(Answer.BAD)
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED,),
-        f"The testcase itself is at fault: its text is rejected when it is read, by a rule of the language or of the"
-        f" operation: {quote_span(messages[-1], 200)}. The reported failure occurs on {name_all(evidence, bad)}.",
-        ("the text is rejected before any pass runs",),
+        f"The testcase itself is at fault: {fault}. The reported failure occurs on {name_all(evidence, bad)}.",
+        (proof,),
         evidence.find_indices(*bad),
     )
 
@@ -101,28 +108,23 @@ def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
     The declared type must stand in the program, and the given one must not: a compiler that changes a declared type
     gives the same message.
     """
-    claim, originals = evidence.plan.claim, evidence.list_originals()
-    if claim.kind is not ClaimKind.ERROR or not originals or any(s.answer is not Answer.BAD for s in originals):
+    failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
+    if evidence.plan.claim.kind is not ClaimKind.ERROR or not failing or evidence.find_versions(Answer.GOOD):
         return None
     checks = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.argument_checks
-    messages = [seen.signature.message if seen.signature is not None else "" for seen in originals]
+    messages = [seen.signature.message if seen.signature is not None else "" for seen in failing]
     told = [next(filter(None, (check.search(message) for check in checks)), None) for message in messages]
-    first = told[0]
-    if first is None or any(one is None or one.groupdict() != first.groupdict() for one in told):
+    types = {one and (one["declared"], one["given"]) for one in told}
+    pair = types.pop()
+    if types or pair is None:
         return None
+    declared, given = pair
     text = "\n".join(evidence.plan.testcase.files.values())
     parts = {part for kind in _TENSOR.findall(text) for part in (kind, *kind.rpartition("x")[::2])}
-    if first["declared"] not in parts or first["given"] in parts:
+    if declared not in parts or given in parts:
         return None
-    bad = evidence.find_versions(Answer.BAD)
-    return make_verdict(
-        VerdictKind.INVALID_REPRO,
-        (Ground.FAULT_TRACED,),
-        f"The testcase itself is at fault: its function takes {quote_span(first['declared'], 80)}, the call"
-        f" passes {quote_span(first['given'], 80)}. The reported failure occurs on {name_all(evidence, bad)}.",
-        ("the runtime compares the argument with the type that the program declares",),
-        evidence.find_indices(*bad),
-    )
+    fault = f"its function takes {quote_span(declared, 80)}, the call passes {quote_span(given, 80)}"
+    return _blame_text(evidence, fault, "the runtime compares the argument with the type that the program declares")
 
 
 _TENSOR = re.compile(r"tensor<([\w?]{1,200})")

@@ -313,7 +313,7 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
     where = name_releases(evidence, good, Variant.PORTED)
     once: tuple[Ground, ...] = ()
     if all(seen.notation_only for seen in ported):
-        how = "in today's notation, it runs cleanly"
+        how = "with its notation adapted, it runs cleanly"
     elif all(seen.why == PRINTS_EXPECTED for seen in ported if seen.answer is Answer.GOOD):
         how = "ported, it prints what the report expects"
     else:

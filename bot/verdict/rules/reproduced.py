@@ -279,7 +279,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         )
     if ported.get(newest) is Answer.GOOD:  # the port keeps what fails: an older build shows that
         runs = (seen for seen in evidence.observations if seen.variant is Variant.PORTED)
-        how = "in today's notation" if all(seen.notation_only for seen in runs) else "ported to a newer API"
+        how = "with its notation adapted" if all(seen.notation_only for seen in runs) else "ported to a newer API"
         return make_verdict(
             VerdictKind.FIXED,
             (*list_grounds(evidence, bad[-1], Variant.PORTED), Ground.PORTED),

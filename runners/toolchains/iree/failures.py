@@ -70,7 +70,11 @@ FAILURES = FailureVocabulary(
         re.compile(r"^'[\w.]{1,200}' op requires the same (?:type|shape|element type) for all operands"),
     ),
     argument_checks=(
-        re.compile(r"input\d+ element type mismatch; expected (?P<declared>\w+)[^;]{0,20} but have (?P<given>\w+)"),
+        # Without the sign: IREE takes si32 for i32, and a runtime that refuses it has a fault of its own.
+        re.compile(
+            r"input\d+ element type mismatch; expected (?:[su](?=i\d))?(?P<declared>\w+)[^;]{0,20}"
+            r" but have (?:[su](?=i\d))?(?P<given>\w+)"
+        ),
         re.compile(r"expected shape `(?P<declared>[\dx]{1,80})`, actual shape `(?P<given>[\dx]{1,80})`"),
     ),
     call_checks=(

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.extract.types import Missing, NoRepro, Repair, Repro, Span
+from bot.extract.types import OUT_OF_REACH, Missing, NoRepro, Repair, Repro, Span
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
@@ -339,6 +339,19 @@ def test_a_request_is_one_question_and_no_empty_section(name: str) -> None:
     assert comment.count("?") == 1
     assert "| version" not in comment
     assert "Run it again" not in comment
+
+
+@pytest.mark.parametrize("kind", sorted(OUT_OF_REACH))
+def test_a_part_that_no_edit_can_add_is_not_requested(kind: str) -> None:
+    """The comment asked for TileLang "as text in a code block"."""
+    nothing = NoRepro(
+        reason="It runs `x`.", claim=Claim(), toolchain="tvm", missing=(Missing(kind=kind, name="tests/python/x.py"),)
+    )
+    verdict = Verdict(kind=VerdictKind.UNTESTABLE, confidence=0.94, headline="It runs `x`.")
+    comment = render_comment(replace(reports.no_repro(), extraction=nothing, verdict=verdict))
+    assert comment.count("**Next step:**") == 1
+    assert "as text" not in comment
+    assert "?" not in comment
 
 
 def test_the_table_has_no_column_of_dates_and_no_date_breaks() -> None:

@@ -195,6 +195,7 @@ SHAPE = "input0 shape dimension 0 mismatch; expected 1 but have 28; expected sha
         (DTYPE, "func.func @f(%x: tensor<4xf32>)", True),
         (DTYPE, "func.func @f(%x: tensor<4xf64>)", False),  # the compiler demoted what the program declares
         (DTYPE, "func.func @f(%x: tensor<4xf32>, %y: tensor<4xf64>)", False),
+        (DTYPE.replace("f32", "i32").replace("f64", "si32"), "func.func @f(%x: tensor<4xi32>)", False),
         (SHAPE, "func.func @f(%x: tensor<1x784xf32>)", True),
         (SHAPE, "func.func @f(%x: tensor<28x28xf32>)", False),
         (SHAPE, "func.func @f(%x: tensor<?x?xf32>)", False),
@@ -206,6 +207,7 @@ def test_an_argument_of_another_type_than_declared_is_the_testcases_fault(
 ) -> None:
     """The same error is right or wrong by what the program declares."""
     assert (_refuse(message, program) is VerdictKind.INVALID_REPRO) is invalid
+    assert (_refuse(message, program, (I, M, M, M)) is VerdictKind.INVALID_REPRO) is invalid
     assert _refuse(message, program, (P, P, M, M)) is not VerdictKind.INVALID_REPRO
 
 
