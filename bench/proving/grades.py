@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bot.verdict.rules.rate import compute_interval
+from runners.core.bisection.rate import compute_interval
 
 SILENT = "silent"
 """The verdict on a text that claims no failure: the product stays quiet."""

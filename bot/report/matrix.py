@@ -14,7 +14,9 @@ from runners.core.protocol import Answer, Observation, Variant
 
 MARKS = {
     Behaviour.FAILS: "❌",
+    Behaviour.ACCEPTS: "❌",
     Behaviour.CLEAN: "✅",
+    Behaviour.REFUSES: "✅",
     Behaviour.FAILS_OTHERWISE: "🟠",
     Behaviour.COMPILES: "🟦",
 }
@@ -23,7 +25,9 @@ NO_ANSWER = "⚪"
 
 WORDS = {
     Behaviour.FAILS: "fails as reported",
+    Behaviour.ACCEPTS: "accepts it, as reported",
     Behaviour.CLEAN: "runs cleanly",
+    Behaviour.REFUSES: "refuses it",
     Behaviour.FAILS_OTHERWISE: "fails in another way",
     Behaviour.COMPILES: "compiles, not run",
     Behaviour.UNJUDGED: "runs, correctness unknown",

@@ -38,7 +38,14 @@ from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
 
-GLYPHS = {Behaviour.CLEAN: "✓", Behaviour.FAILS: "✗", Behaviour.FAILS_OTHERWISE: "≠", Behaviour.COMPILES: "□"}
+GLYPHS = {
+    Behaviour.CLEAN: "✓",
+    Behaviour.REFUSES: "✓",
+    Behaviour.FAILS: "✗",
+    Behaviour.ACCEPTS: "✗",
+    Behaviour.FAILS_OTHERWISE: "≠",
+    Behaviour.COMPILES: "□",
+}
 """Signs instead of the comment's emoji, for which the reader's machine may lack a font."""
 NO_GLYPH = "–"
 """The sign of all other behaviours."""

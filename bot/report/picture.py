@@ -22,14 +22,18 @@ CHAR_WIDTH = 7.4
 
 SHAPES: Mapping[Behaviour | None, str] = {
     Behaviour.FAILS: "cross",
+    Behaviour.ACCEPTS: "cross",
     Behaviour.CLEAN: "circle",
+    Behaviour.REFUSES: "circle",
     Behaviour.COMPILES: "square",
 }
 """Shapes beside colours, for readers that do not tell the colours apart. A ring is any other behaviour, or runs that
 disagree."""
 CLASSES: Mapping[Behaviour | None, str] = {
     Behaviour.FAILS: "bad",
+    Behaviour.ACCEPTS: "bad",
     Behaviour.CLEAN: "good",
+    Behaviour.REFUSES: "good",
     Behaviour.COMPILES: "compiles",
 }
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from runners.core.failure.oracle import ACCEPTED, REFUSED
 from runners.core.protocol import Answer, Exited, Observation, Outcome
 
 
 class Behaviour(StrEnum):
-    """The behaviour of one run. Only `FAILS` is bad, only `CLEAN` is good; the others count for neither side."""
+    """The behaviour of one run. Only those of `BAD` and `GOOD` count for a side."""
 
     FAILS = "fails-as-reported"
+    ACCEPTS = "accepts-as-reported"
+    """The run ends well, and the report misses an error."""
     CLEAN = "runs-cleanly"
+    REFUSES = "refuses-as-expected"
+    """The run ends with the error that the report misses."""
     FAILS_OTHERWISE = "fails-otherwise"
     COMPILES = "compiles-only"
     """Compiling ends well, and the device to run the result is absent, or only compiling was asked for."""
@@ -23,6 +28,9 @@ class Behaviour(StrEnum):
     OUT_OF_MEMORY = "out-of-memory"
     NOT_RUN = "not-run"
 
+
+BAD = frozenset({Behaviour.FAILS, Behaviour.ACCEPTS})
+GOOD = frozenset({Behaviour.CLEAN, Behaviour.REFUSES})
 
 _BY_OUTCOME = {
     Outcome.MATCH: Behaviour.FAILS,
@@ -44,9 +52,9 @@ COMPILES = "compiles; "
 def find_behaviour(seen: Observation) -> Behaviour:
     """Return the behaviour of one run."""
     if seen.answer is Answer.BAD:
-        return Behaviour.FAILS
+        return Behaviour.ACCEPTS if seen.why == ACCEPTED else Behaviour.FAILS
     if seen.answer is Answer.GOOD:
-        return Behaviour.CLEAN
+        return Behaviour.REFUSES if seen.why.startswith(REFUSED) else Behaviour.CLEAN
     if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
         return Behaviour.UNJUDGED
     if seen.outcome is Outcome.UNAVAILABLE and seen.why.startswith(COMPILES):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bot.extract.types import DESCRIPTIONS, OUT_OF_REACH, REST, Extraction, Intent, Missing, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
+from bot.verdict.rules.accepted import judge_accepted
 from bot.verdict.rules.caveats import (
     name_forks,
     weigh_assertion,
@@ -85,6 +86,7 @@ def judge(evidence: Evidence) -> Verdict:
         judge_invalid_repro(evidence)
         or judge_build_range(evidence)
         or judge_flaky(evidence)
+        or judge_accepted(evidence)
         or judge_contradicted(evidence)
         or judge_reproduced(evidence)
         or judge_generated_data(evidence)

@@ -77,6 +77,8 @@ class ClaimKind(StrEnum):
     COUNT = "count"
     """The compiler makes another number of things than it should: "two dispatches instead of one". The claim quotes
     the numbers as ``actual`` and ``expected``."""
+    ACCEPTED = "accepted"
+    """The compiler accepts what it should refuse: a run that ends well shows the failure."""
     HANG = "hang"
     SLOW = "slow"
     MEMORY = "memory"

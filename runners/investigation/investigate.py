@@ -174,8 +174,8 @@ class CauseSearch:
 
 def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
-    if failing is None or not state.plan.diagnose:
-        return None
+    if failing is None or not state.plan.diagnose or state.plan.claim.kind is ClaimKind.ACCEPTED:
+        return None  # of a missing error, no run has a cause
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)
     return Failure(testcase=state.plan.testcase, seen=failing, clean=clean)

@@ -45,6 +45,8 @@ def read_claim(source: ClaimSource) -> Claim:
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
     kind = _classify_claim(source, signature)
+    if kind is ClaimKind.ACCEPTED and ((actual and expected) or _HANDLES_ERRORS.search(source.code)):
+        kind = ClaimKind.WRONG_RESULT  # the output tells: the program may end well after an error too
     made, wanted_number = _read_counts(source, kind, signature)
     if made or wanted_number:
         kind, actual, expected = ClaimKind.COUNT, made, wanted_number
@@ -59,7 +61,7 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted
-    if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
+    if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
         signature = _name_signal(signature, f"{source.title}\n{_join_prose(source)}")
@@ -213,6 +215,16 @@ _ACCEPTS = _any_of(
     r"should (?:have )?(?:raised?|throw|reject(?:ed)?|refused?|be (?:rejected|refused|an error))\b",
 )
 """A title that misses an error: what the compiler accepts runs to its end, and so shows the failure."""
+_SHOULD_REFUSE = _any_of(
+    r"(?:should|must|ought to|expected \w+ to) (?:\w+ ){0,2}(?:raise\b|throw\b|reject\b|refuse\b|diagnose\b"
+    r"|be (?:rejected|refused|an? (?:\w+ )?error)|have (?:raised|thrown|rejected|refused|been (?:rejected|refused))"
+    r"|(?:report|emit|give|produce|print) (?:an? )?(?:\w+ ){0,2}(?:error|diagnostic|exception)\b)",
+    r"expect(?:ed|ing|s)?:? (?:to (?:get|see) )?(?:an? )?(?:\w+ ){0,2}(?:error|exception|diagnostic)s?\b(?! message)",
+)
+"""A sentence that says which end would be right: an error."""
+_STOPS = _any_of(r"fail(?:s|ed|ure|ing)?\b", r"exit(?:s|ed)?\b", r"stops?\b", r"abort", r"killed\b")
+_HANDLES_ERRORS = re.compile(r"^[ \t]*except\b|\b(?:pytest\.)?raises\(|\bassertRaises|\bcontextlib\.suppress\(", re.M)
+"""Code that ends well whether an error occurs or not."""
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
@@ -229,7 +241,7 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
     if signature is not None:
         return _classify_failure(source, signature, quoted)
     if _ACCEPTS.search(title) and not _CRASH.search(title):  # it should raise an error instead of crashing
-        return ClaimKind.WRONG_RESULT
+        return ClaimKind.WRONG_RESULT if _STOPS.search(_ACCEPTS.sub("", title)) else ClaimKind.ACCEPTED
     aborts = vocabulary_of(source.toolchain).failures.assertions_abort
     if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
         return ClaimKind.CRASH
@@ -239,7 +251,11 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.ERROR  # the compiler itself calls its program wrong, before any value is computed
     if _STATIC_MISMATCH.search(title) and _RAISED.search(_join_prose(source)):
         return ClaimKind.ERROR  # two types that do not fit together are no computed values
-    for text, kinds in ((title, _TITLE_KINDS), (_join_prose(source), _KINDS)):
+    prose = _join_prose(source)
+    stops = any(one.search(text) for one in (_CRASH, _HANG) for text in (title, prose)) or _STOPS.search(title)
+    if _SHOULD_REFUSE.search(prose) and not (stops or _ERROR.search(title) or quoted.strip()):
+        return ClaimKind.ACCEPTED
+    for text, kinds in ((title, _TITLE_KINDS), (prose, _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):
                 return kind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.report.matrix import MARKS, NO_ANSWER, WORDS, choose_telling
-from bot.verdict.behaviour import Behaviour, find_behaviour
+from bot.verdict.behaviour import BAD, GOOD, Behaviour, find_behaviour
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation
 
@@ -26,7 +26,8 @@ class DatedBuild:
     @property
     def agreed(self) -> Behaviour | None:
         """Return the behaviour; None if runs disagree, so that neither the sign of a failure nor a clean one fits."""
-        return None if {Behaviour.FAILS, Behaviour.CLEAN} <= set(self.behaviours) else self.behaviours[0]
+        seen = set(self.behaviours)
+        return None if seen & BAD and seen & GOOD else self.behaviours[0]
 
     @property
     def words(self) -> str:
@@ -47,7 +48,9 @@ _DISAGREE = "runs disagree"
 
 _SHORT = {
     Behaviour.FAILS: "fails",
+    Behaviour.ACCEPTS: "accepts",
     Behaviour.CLEAN: "clean",
+    Behaviour.REFUSES: "refuses",
     Behaviour.FAILS_OTHERWISE: "fails otherwise",
     Behaviour.COMPILES: "compiles only",
     Behaviour.UNJUDGED: "unknown",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import join_names, name_newest, name_releases
-from bot.verdict.rules.rate import format_rate
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
+from runners.core.bisection.rate import format_rate
 from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer, Varied
 

@@ -11,8 +11,9 @@ timed out             ``timeout`` of wall clock or processor time; ``match`` if 
                       slow run
 failed                ``match`` if the failure is the reported one; else ``unavailable`` (device), ``incompatible``
                       (API moved), ``pass`` (compiled, and the report fails while compiling) or ``other-failure``
-ran to its end        ``match`` if the output is the reported wrong output; ``other-failure`` if a wrong result is
-                      claimed and neither testcase nor report distinguishes right from wrong; else ``pass``
+ran to its end        ``match`` if the report misses an error, or if the output is the reported wrong output;
+                      ``other-failure`` if a wrong result is claimed and neither testcase nor report distinguishes
+                      right from wrong; else ``pass``
 ====================  =========================================================================================
 """
 
@@ -173,7 +174,9 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     seen = _choose_signature(chain, read, context.vocabulary)
     if context.needed is not None:
         return Classification(outcome=Outcome.INCOMPATIBLE, why=context.needed.why, signature=seen)
-    if claim.signature is not None and claim.signature.type != OUTPUT:
+    if claim.kind is ClaimKind.ACCEPTED:
+        difference = "the report does not speak of this error"
+    elif claim.signature is not None and claim.signature.type != OUTPUT:
         likeness = compare_signatures(claim.signature, seen, context.vocabulary, context.renames)
         if likeness.score >= SAME:
             return Classification(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
@@ -203,6 +206,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     if _gets_past_compiling(claim, steps, context.compilers):
         why = f"compiles, and the report fails while compiling; then it ends with {describe_type(seen.type)}"
         return Classification(outcome=Outcome.PASS, why=why, signature=seen)
+    if claim.kind is ClaimKind.ACCEPTED and _is_refused(claim, seen, text, context):
+        return Classification(outcome=Outcome.PASS, why=f"{REFUSED}{describe_type(seen.type)}", signature=seen)
     if _fails_own_check(claim, seen):
         return Classification(
             outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
@@ -323,6 +328,35 @@ def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> 
     return alone is not None and _is_same_failure(reported, alone, context)
 
 
+ACCEPTED = "runs to its end without an error, as reported"
+"""Why a run shows the failure of a report that misses an error."""
+REFUSED = "refuses it, as the report expects: "
+"""The beginning of the reason for a run that ends with the error that a report misses."""
+MIN_SHARED = 2
+"""Words of an error that a report which misses an error must have too. Other errors of old builds share fewer."""
+
+
+def _is_refused(claim: Claim, seen: Signature, text: str, context: OracleContext) -> bool:
+    """True if a run ends with the error that the report misses: a diagnosis in words that the report has too."""
+    if seen.type in NATIVE or not seen.message:
+        return False
+    if _is_told(claim.told, seen, text, context):
+        return True
+    told = {word.lower() for word in _WORD.findall(claim.told)}
+    return len({word.lower() for word in _WORD.findall(seen.message)} & told - _COMMON_WORDS) >= MIN_SHARED
+
+
+_WORD = re.compile(r"[A-Za-z]{4,40}")
+_COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "check does error errors expect expected failed fails from have input inputs invalid must output should"
+        " tensor that this type value values with",
+    )
+)
+"""Words of errors of any kind."""
+
+
 def _gets_past_compiling(claim: Claim, steps: Sequence[StepResult], compilers: Collection[str]) -> bool:
     """True if the report quotes a diagnostic, and all calls of the compiler ended well: a later program failed."""
     if claim.signature is None or claim.signature.type != COMPILER_DIAGNOSTIC:
@@ -362,6 +396,8 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
             return _classify_twins(claim, equal=equal)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
+        case ClaimKind.ACCEPTED:
+            return Classification(outcome=Outcome.MATCH, why=ACCEPTED)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
             return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
         case ClaimKind.COUNT:

@@ -77,6 +77,34 @@ def test_verdicts_from_answers(outcomes: tuple[Outcome, ...], kind: VerdictKind)
     assert judge(evidence(outcomes)).kind is kind
 
 
+MISSES = msgspec.structs.replace(
+    PLAN, reported="1.1", claim=Claim(kind=ClaimKind.ACCEPTED, versions=("1.1",), told="It accepts a bad shape.")
+)
+BAD_SHAPE = Signature(type="mlir-error", message="the shape is bad")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kind", "sentence"),
+    [
+        ((M, M, M, M), VerdictKind.CONFIRMED, "accept the testcase without an error"),
+        ((M, M, P, P), VerdictKind.FIXED, "1.2 refuses it"),
+        ((P, P, M, M), VerdictKind.REGRESSION, "1.0 and 1.1 refuse the testcase; 1.2 and 1.3 accept it"),
+        ((P, P, P, P), VerdictKind.NOT_REPRODUCED, "refuse the testcase, as the report expects"),
+        ((S, S, S, S), VerdictKind.NOT_REPRODUCED, "refuse the testcase: `the shape is bad`"),
+    ],
+)
+def test_a_report_that_misses_an_error_asks_which_builds_refuse_the_testcase(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind, sentence: str
+) -> None:
+    seen = [
+        observe(version, outcome, signature=BAD_SHAPE, ended=Exited(code=int(outcome is not M)))
+        for version, outcome in zip(ORDER, outcomes, strict=True)
+    ]
+    verdict = judge(Evidence(plan=MISSES, observations=tuple(seen), findings=()))
+    assert verdict.kind is kind
+    assert sentence in verdict.headline
+
+
 def test_runs_of_one_build_that_disagree_are_flaky() -> None:
     """The rate is said, and nothing is bisected from it."""
     verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2)))

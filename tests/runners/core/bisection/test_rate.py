@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.verdict.rules.rate import compute_interval, format_rate
+from runners.core.bisection.rate import compute_interval, format_rate
 
 
 @pytest.mark.parametrize(
