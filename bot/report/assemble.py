@@ -18,7 +18,7 @@ from bot.suspects.rank import make_query
 from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.judge import judge, judge_without_running
-from bot.verdict.other_values import accept_other_values
+from bot.verdict.other_values import accept_other_values, refuse_other_values
 from bot.verdict.same_failure import match_posted_calls, match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
@@ -121,7 +121,8 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     assumed = isinstance(asked.extraction, Repro) and bool(asked.extraction.assumed)
-    runs = match_posted_calls(plan, accept_other_values(plan.claim, seen.observations), assumed=assumed)
+    runs = refuse_other_values(accept_other_values(plan.claim, seen.observations))
+    runs = match_posted_calls(plan, runs, assumed=assumed)
     return Evidence(
         plan=plan,
         observations=mark_costly_runs(plan, match_same_failures(plan, runs)),

@@ -1,8 +1,11 @@
-"""Decide whether a run that prints other values than the reported wrong ones counts as clean. Pure.
+"""Decide whether a run that prints other values than the report quotes counts as clean, or as failing. Pure.
 
 A report may quote wrong output without the right output. A single run with other values is then no evidence: an
 uninitialised buffer prints other values each time. The run becomes evidence once the quoted output was seen on
 another build: then this build behaves differently. No more than two other outputs may appear on all builds together.
+
+A report may quote the right output, and a build print it in some runs and something else in others. The program and
+the build are the same, so that the other output is wrong.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from runners.core.failure.oracle import OUTPUT
-from runners.core.protocol import Answer, Claim, Observation, Outcome, Variant
+from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
+from runners.core.protocol import Answer, Claim, Exited, Observation, Outcome, Variant
 
 MAX_OTHERS = 2
 """Outputs beside the reported one. More of them come from uninitialised memory."""
@@ -32,6 +35,27 @@ def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tu
         else seen
         for seen in observations
     )
+
+
+PRINTS_UNEXPECTED = "prints other values than the report expects, which other runs of this build print"
+
+
+def refuse_other_values(observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    """Return the observations, with runs as failing whose output differs from the right output of other runs.
+
+    A build on which no run prints the right output is left as it is: the report may mean another program.
+    """
+    right = {_get_cell(seen) for seen in observations if seen.why == PRINTS_EXPECTED}
+    return tuple(
+        msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=PRINTS_UNEXPECTED)
+        if _get_cell(seen) in right and seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0)
+        else seen
+        for seen in observations
+    )
+
+
+def _get_cell(seen: Observation) -> tuple[str, str, Variant]:
+    return seen.version, seen.device, seen.variant
 
 
 def rests_on_other_values(observations: Sequence[Observation]) -> bool:

@@ -271,18 +271,38 @@ _OPENS_PROGRAM = re.compile(r"(?:builtin\.)?module\b.*\{$|(?:func|util)\.func .*
 def read_comments(code: str, expected: str) -> tuple[str, str]:
     """Return the printed and the expected output that comments beside and below ``print`` calls state.
 
-    A comment of values alone states printed output if the report expects other values.
+    A comment of values alone states printed output if report or comments expect other values.
     """
-    actual, wanted = [], []
-    for found in _PRINT_COMMENT.finditer(code[:MAX_CODE_CHARS]):
+    code = code[:MAX_CODE_CHARS]
+    wanted, other = [], []
+    for found in (*_PRINT_COMMENT.finditer(code), *_list_comments_below(code)):
         value = found["value"].strip()
         if found["wanted"]:
             wanted.append(value)
-        elif found["printed"] or (expected and _is_values(value) and value not in expected):
-            actual.append(value)
-    for found in _list_comments_below(code[:MAX_CODE_CHARS]):
-        (wanted if found["wanted"] else actual).append(found["value"].strip())
+            continue
+        printed, instead, right = _split_at_reference(value)
+        other.append((printed, bool(found["printed"] or instead)))
+        wanted += [right] * bool(right)
+    known = "\n".join((expected, *wanted)).strip()
+    actual = [value for value, stated in other if stated or (known and _is_values(value) and value not in known)]
     return _join_bounded(actual), _join_bounded(wanted)
+
+
+def _split_at_reference(value: str) -> tuple[str, str, str]:
+    """Split ``3.0, expected nan`` into printed value, words between and right value. The last two may be empty."""
+    found = _INSTEAD.search(value)
+    if found is None or not found.start():
+        return value, "", ""
+    return value[: found.start()].strip(), found[0], value[found.end() :].strip(" .)!")
+
+
+_INSTEAD = re.compile(
+    r"[ \t,;:(!]{1,8}(?:but )?(?:should (?:be|print|give)|expect(?:ed|s|ing)?|instead of|want(?:ed)?|correct(?: is)?"
+    r"|(?:numpy|np|torch|pytorch|onnxruntime|ort)(?: says?| gives?| prints?| returns?)?|rather than)\b"
+    r"[ \t]{0,4}[:=]?[ \t]{0,8}(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b|True|False))",
+    re.I,
+)
+"""The words between a printed value and the right value, in one comment."""
 
 
 def _list_comments_below(code: str) -> Iterator[re.Match[str]]:
@@ -299,13 +319,15 @@ def _list_comments_below(code: str) -> Iterator[re.Match[str]]:
 MAX_CODE_CHARS = 100_000
 _COMMENT_BELOW = re.compile(
     r"^[ \t]{0,40}#[ \t]{0,8}(?:(?P<printed>(?:it )?(?:gives|prints|printed|got|returns|outputs?|actual))"
-    r"|(?P<wanted>expect(?:ed|s)|should (?:be|print|give|return)|wanted))[ \t]{0,8}[:=]?[ \t]{0,8}"
+    r"|(?P<wanted>(?:i )?expect(?:ed|s)?|should (?:be|print|give|return)|want(?:ed)?|correct(?: is)?))"
+    r"(?: (?:something like|about|output|results?|values?|is))?[ \t]{0,8}[:=]?[ \t]{0,8}"
     r"(?P<value>(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b))[^\n]{1,300})$",
     re.I,
 )
 _PRINT_COMMENT = re.compile(
-    r"^[ \t]*print\([^#\n]{0,300}\)[ \t]*#[ \t]*(?:(?P<printed>(?:it )?(?:gives?|gave|prints?|printed|got|gets?"
-    r"|returns?|outputs?|shows?|actual(?:ly)?|here|->|=>))|(?P<wanted>expect(?:ed|s)?|should (?:be|print|give|return)"
-    r"|want(?:ed)?|correct(?: is)?))?\b[:=]?[ \t]*(?P<value>(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b))[^\n]{1,300})$",
+    r"^[ \t]*print\([^#\n]{0,300}\)[ \t]*#[ \t]*"
+    r"(?:(?P<printed>(?:it )?(?:gives?|gave|prints?|printed|got|gets?|returns?|outputs?|shows?|actual(?:ly)?|here)\b"
+    r"|[-=]>)|(?P<wanted>expect(?:ed|s)?|should (?:be|print|give|return)|want(?:ed)?|correct(?: is)?)\b)?"
+    r"[:=]?[ \t]*(?P<value>(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b))[^\n]{1,300})$",
     re.I | re.M,
 )

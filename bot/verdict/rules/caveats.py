@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.references import DEFINITIONS, NUMPY, OWN, list_votes
-from bot.verdict.rules.phrases import list_versions, name_releases
+from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.parse import NATIVE
 from runners.core.findings import BY_DEFINITION, EXACT, Vote, clears_passes, get_vote
@@ -98,11 +98,19 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
         return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one != OWN])
     if differing:
         verb = "disagrees" if len(differing) == 1 else "disagree"
-        why = f"no pass causes the result; {' and '.join(differing)}, {verb} with it"
+        named = join_names([_SHORT.get(one, one) for one in dict.fromkeys(differing)])
+        why = f"no pass causes the result; {named} {verb} with it"
         return add_grounds(verdict, Ground.NO_PASS_CAUSES, *[independent[one] for one in differing], reasons=(why,))
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+
+
+_SHORT = {
+    NUMPY: "NumPy",
+    DEFINITIONS: "an interpreter of the operations' definitions",
+    OWN: "the testcase's own computation",
+}
 
 
 def _is_right_by_definition(finding: Finding) -> bool:

@@ -49,6 +49,8 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     cause = causes.get(version, "")
     if (regression := _judge_by_condition(evidence, disagreeing, version, cause)) is not None:
         return regression
+    if (fixed := _judge_gone(evidence, disagreeing, version)) is not None:
+        return fixed
     sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
@@ -72,6 +74,28 @@ _SOMETIMES = {
     " fails in {rate}.",
 }
 """Headline by the cause that a diagnosis found. Only random numbers are known to be the testcase's own."""
+
+
+MOST_LUCK = 0.01
+"""Highest probability, at the rate of the older release, that clean runs of the newest are luck."""
+
+
+def _judge_gone(evidence: Evidence, disagreeing: Sequence[str], version: str) -> Verdict | None:
+    """Return ``fixed`` if the newest release runs cleanly too often to be luck; None otherwise."""
+    newest = evidence.plan.order[-1]
+    if newest in disagreeing or evidence.combine_answers().get(newest) is not Answer.GOOD:
+        return None
+    (bad, runs), (_, clean) = evidence.count_failures(version), evidence.count_failures(newest)
+    if (1 - bad / runs) ** clean > MOST_LUCK:
+        return None
+    return make_verdict(
+        VerdictKind.FIXED,
+        (Ground.FAILS, Ground.RUNS_DISAGREE),
+        f"Already fixed: {version} fails in {format_rate(bad, runs)}, and {newest}, {name_newest(evidence)}, in none"
+        f" of {clean}.",
+        (),
+        evidence.find_indices(version, newest),
+    )
 
 
 def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version: str, cause: str) -> Verdict | None:

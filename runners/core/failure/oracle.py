@@ -298,6 +298,10 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     message = split_tokens(seen.message, context.renames)
     if len(message) >= MIN_WORDS and " ".join(message) in words:
         return True
+    title = re.split(r":\s|`", told.split("\n", 1)[0])
+    parts = [split_tokens(part, context.renames) for part in title]
+    if any(len(part) >= MIN_WORDS and " ".join(part) in " ".join(message) for part in parts):
+        return True  # titles quote the beginning of a message
     if context.drift is not None:
         return False  # the lines around a moved name are the testcase's own
     lines = (line for line in _drop_echoes(text.splitlines()[-400:]) if not _FRAME.match(line))

@@ -112,6 +112,15 @@ def test_runs_of_one_build_that_disagree_are_flaky() -> None:
     assert "1 of 2" in verdict.headline
 
 
+@pytest.mark.parametrize(("clean", "kind"), [(7, VerdictKind.FIXED), (6, VerdictKind.FLAKY)])
+def test_a_flaky_failure_is_fixed_where_clean_runs_of_the_newest_release_are_no_luck(
+    clean: int, kind: VerdictKind
+) -> None:
+    older = [observe("1.0", outcome, attempt=i) for i, outcome in enumerate((M, P))]
+    newest = [observe("1.3", P, attempt=i) for i in range(clean)]
+    assert judge(Evidence(plan=PLAN, observations=(*older, *newest), findings=())).kind is kind
+
+
 def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
     """Reading outside a tensor gives other values each time: the verdict is the cause."""
     finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from bot.verdict.other_values import PRINTS_OTHER_VALUES, accept_other_values
-from runners.core.failure.oracle import OUTPUT
-from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Signature
+from bot.verdict.other_values import PRINTS_OTHER_VALUES, accept_other_values, refuse_other_values
+from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
+from runners.core.protocol import Answer, Claim, ClaimKind, Exited, Observation, Outcome, Signature
 from tests.support.observed import observe
 
 CLAIM = Claim(kind=ClaimKind.WRONG_RESULT, actual="sum 3", signature=Signature(type=OUTPUT, message="sum 3"))
@@ -28,6 +28,18 @@ def test_another_output_is_clean_beside_the_reported_one() -> None:
     kept = accept_other_values(CLAIM, (WRONG, OTHER))
     assert [one.outcome for one in kept] == [Outcome.MATCH, Outcome.PASS]
     assert (kept[1].why, kept[1].answer) == (PRINTS_OTHER_VALUES, Answer.GOOD)
+
+
+def test_another_output_than_the_right_one_of_other_runs_is_wrong() -> None:
+    """The same program on the same build: one of the outputs is not the program's."""
+    right = msgspec.structs.replace(see("1.0", Outcome.PASS, ""), why=PRINTS_EXPECTED)
+    other = msgspec.structs.replace(OTHER, version="1.0", ended=Exited(code=0))
+    elsewhere = msgspec.structs.replace(other, version="1.1")
+    crashed = msgspec.structs.replace(other, ended=Exited(code=1))
+    kept = refuse_other_values((right, other, elsewhere, crashed))
+    assert [one.outcome for one in kept] == [
+        Outcome.PASS, Outcome.MATCH, Outcome.OTHER_FAILURE, Outcome.OTHER_FAILURE
+    ]  # fmt: skip
 
 
 def test_alone_it_says_nothing() -> None:

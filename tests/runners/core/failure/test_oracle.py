@@ -32,6 +32,7 @@ CRASH = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV"))
 PRINTED = Claim(kind=ClaimKind.WRONG_RESULT, actual="equal? False", expected="equal? True")
 HANG = Claim(kind=ClaimKind.HANG)
 UNKNOWN = Claim()
+TITLED = Claim(kind=ClaimKind.ERROR, told="[Bug] f: Check failed: (slot != end) is false\nIt fails.")
 MISSES = Claim(kind=ClaimKind.ACCEPTED, told="A slot without a variable is accepted. It should be refused.")
 NUMERIC = Claim(
     kind=ClaimKind.WRONG_RESULT,
@@ -88,6 +89,8 @@ def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **f
         (ERROR, OutOfMemory(limit_bytes=2**30), "", "", Outcome.OUT_OF_MEMORY),
         (ERROR, NotRun(why="no wheel", cause="unavailable"), "", "", Outcome.UNAVAILABLE),
         (ERROR, NotRun(why="engine gone"), "", "", Outcome.INFRA),
+        (TITLED, Exited(code=1), "", REPORTED_ERROR, Outcome.MATCH),
+        (TITLED, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
         (MISSES, Exited(code=0), "done", "", Outcome.MATCH),
         (MISSES, Exited(code=1), "", REPORTED_ERROR, Outcome.PASS),
         (MISSES, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
