@@ -13,6 +13,7 @@ from bot.extract.types import Repro
 from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.packages.requirements import pin_layers
+from runners.core.packages.versions import parse_version
 from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
 from runners.toolchains import find_device, find_toolchain
 
@@ -102,6 +103,7 @@ def make_plan(
     extra = [] if options.versions else [nearest, _find_early_before(repro, catalogue, reported)]
     order = _sort_by_age(chosen, [build for one in extra for build in _list_extra_builds(one, catalogue)])
     fits = len(order) <= MAX_RUN_ALL
+    good = _find_good_builds(repro, catalogue, order)
     known = [version for version in order if version in answered]
     before = known[-1] if known and known[-1] != order[-1] else None
     return PlanWithNotes(
@@ -112,10 +114,11 @@ def make_plan(
             checks_itself=has_own_check(repro),
             order=order,
             first=_choose_first(
-                order, nearest, before, run_all=bool(options.versions) and (fits or not options.bisect)
+                order, nearest, before, good, run_all=bool(options.versions) and (fits or not options.bisect)
             ),
             controls=repro.controls[:MAX_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
+            good=good,
             answered=before,
             day=repro.day,
             devices=tuple(d for d in _resolve_devices(toolchain, options.devices) if d != repro.device),
@@ -177,6 +180,16 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
     return release, (f"the report names no version: {why}",)
 
 
+def _find_good_builds(repro: Repro, catalogue: Catalogue, order: Sequence[str]) -> tuple[str, ...]:
+    """Return the newest build that the report calls good, for a report of wrong values that quotes no values."""
+    claim = repro.claim
+    if claim.kind is not ClaimKind.WRONG_RESULT or claim.actual or claim.expected:
+        return ()
+    named = {parse_version(text.lstrip("vV")) for text in claim.good} - {None}
+    found = [version for version in order if parse_version(version) in named]
+    return tuple(found[-1:])
+
+
 def _find_early_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
     """Return the early build before the first named version, or before the day of the report, if that is older than
     every ordinary release. None if a version is named that has a build.
@@ -218,7 +231,7 @@ def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[
 
 
 def _choose_first(
-    order: Sequence[str], nearest: Release | None, answered: str | None, *, run_all: bool
+    order: Sequence[str], nearest: Release | None, answered: str | None, good: Sequence[str], *, run_all: bool
 ) -> tuple[str, ...]:
     """Return the versions to run before any search.
 
@@ -227,7 +240,7 @@ def _choose_first(
     """
     early = [nearest.version] if nearest is not None and nearest.version in order else []
     before = [answered] if answered is not None else []
-    return tuple(dict.fromkeys([*early, *before, order[-1], order[0], *(order if run_all else ())]))
+    return tuple(dict.fromkeys([*early, *before, *good, order[-1], order[0], *(order if run_all else ())]))
 
 
 def _choose_limits(repro: Repro, options: RunOptions) -> Limits:

@@ -23,6 +23,7 @@ from bot.verdict.same_failure import match_posted_calls, match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
+from runners.core.failure.printed.named_builds import mark_by_named_builds
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
@@ -122,7 +123,7 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     assumed = isinstance(asked.extraction, Repro) and bool(asked.extraction.assumed)
     runs = refuse_other_values(accept_other_values(plan.claim, seen.observations))
-    runs = match_posted_calls(plan, runs, assumed=assumed)
+    runs = match_posted_calls(plan, mark_by_named_builds(plan, runs), assumed=assumed)
     return Evidence(
         plan=plan,
         observations=mark_costly_runs(plan, match_same_failures(plan, runs)),

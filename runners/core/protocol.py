@@ -96,6 +96,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     """Output lines that the report quotes as wrong."""
     expected: Text = ""
     """Output lines that the report quotes as right."""
+    good: tuple[Name, ...] = ()
+    """Versions that the report calls good."""
     told: Text = ""
     """Title, prose and quoted output of a report from which no failure's signature could be read: a failure whose
     message stands there is the reported one. Empty for other reports."""
@@ -401,6 +403,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Variants that the report says work."""
     reported: Name | None = None
     """The release nearest to the reported version; None if the report names no available version."""
+    good: tuple[Name, ...] = ()
+    """The builds of ``order`` that the report calls good, where only their output tells right from wrong."""
     answered: Name | None = None
     """The newest release of an earlier answer. If the newest release behaves as this release did, the reruns and the
     diagnosis of this release stand for both."""

@@ -12,6 +12,7 @@ import msgspec
 from runners.core.bisection import releases
 from runners.core.conditions import COULD_DIFFER, USUAL, choose_conditions
 from runners.core.failure.costs import mark_costly_runs
+from runners.core.failure.printed.named_builds import mark_by_named_builds
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
@@ -270,7 +271,7 @@ class InvestigationState:
 
     def _mark_seen(self) -> Sequence[Observation]:
         """Return the runs, with those that took too much as failing. The records themselves stay as they are."""
-        return mark_costly_runs(self.plan, self.seen)
+        return mark_costly_runs(self.plan, mark_by_named_builds(self.plan, self.seen))
 
     def count_runs(self, configuration: Configuration, version: str) -> int:
         return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)

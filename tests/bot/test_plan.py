@@ -196,3 +196,16 @@ def test_after_an_earlier_answer_its_newest_release_is_run_before_any_search() -
     assert plan.answered == before
     assert before in plan.first
     assert make_plan(repro(), CATALOGUE, RunOptions(), answered={newest: "bad", before: "bad"}).plan.answered is None
+
+
+@pytest.mark.parametrize(
+    ("actual", "first"), [("", ("1.4", "1.1", "1.11", "1.0")), ("sum 3", ("1.4", "1.11", "1.0"))]
+)
+def test_a_release_that_the_report_calls_good_runs_first_where_only_its_output_can_tell(
+    actual: str, first: tuple[str, ...]
+) -> None:
+    told = repro("1.4")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, versions=("1.4",), good=("v1.1", "7.0"), actual=actual)
+    plan = make_plan(replace(told, claim=claim), CATALOGUE, RunOptions()).plan
+    assert plan.first == first
+    assert plan.good == (() if actual else ("1.1",))

@@ -186,6 +186,8 @@ def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
         (expected if found["wanted"] else actual).append(found["words"])
     if not actual:
         actual.extend(found["value"] for found in _PRINTED_VALUE.finditer(text))
+    if not actual:
+        actual.extend(found["value"] for found in _PRINTED_ROW.finditer(text))
     if not expected:
         expected.extend(found["value"] for found in _REFERENCE.finditer(text))
     if not expected:
@@ -212,6 +214,11 @@ _REFERENCE = re.compile(
 )
 """The result of another implementation, or the right result, as bare values in a sentence."""
 
+_PRINTED_ROW = re.compile(
+    r"\b(?:(?<!numpy )(?<!torch )(?<!np )gives?|prints?|printed|got|returns?|outputs?|shows?):?"
+    rf" (?P<value>{VALUE_ROW})",
+    re.I,
+)
 _EXPECTED_ROW = re.compile(rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUE_ROW})", re.I)
 """Several expected values: a single figure may count anything."""
 

@@ -73,6 +73,7 @@ def read_claim(source: ClaimSource) -> Claim:
         kind=kind,
         signature=signature,
         versions=tuple(v[:512] for v in find_versions(passages, source.toolchain)),
+        good=tuple(v[:512] for v in good),
         devices=tuple(d[:512] for d in source.devices[:8]),
         actual=actual,
         expected=expected,

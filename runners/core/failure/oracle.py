@@ -298,15 +298,31 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     message = split_tokens(seen.message, context.renames)
     if len(message) >= MIN_WORDS and " ".join(message) in words:
         return True
-    title = re.split(r":\s|`", told.split("\n", 1)[0])
-    parts = [split_tokens(part, context.renames) for part in title]
-    if any(len(part) >= MIN_WORDS and " ".join(part) in " ".join(message) for part in parts):
-        return True  # titles quote the beginning of a message
+    if _is_titled(told.split("\n", 1)[0], message, text, context):
+        return True
     if context.drift is not None:
         return False  # the lines around a moved name are the testcase's own
     lines = (line for line in _drop_echoes(text.splitlines()[-400:]) if not _FRAME.match(line))
     printed = (_split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
+
+
+MIN_TITLE_WORDS = 3
+"""Words of a whole error message in a title: "undefined symbol: f"."""
+
+
+def _is_titled(title: str, message: Sequence[str], text: str, context: OracleContext) -> bool:
+    """True if the title quotes the beginning of the message, or the whole of an error that was printed."""
+    parts = [split_tokens(part, context.renames) for part in re.split(r":\s|`", title)]
+    if any(len(part) >= MIN_WORDS and " ".join(part) in " ".join(message) for part in parts):
+        return True
+    named = f" {' '.join(split_tokens(title, context.renames))} "
+    printed = [_split_line(found["error"], context) for found in _ERROR_LINE.finditer(text[-MAX_ERROR_CHARS:])]
+    return any(len(one) >= MIN_TITLE_WORDS and f" {' '.join(one)} " in named for one in (*printed, list(message)))
+
+
+_ERROR_LINE = re.compile(r"\berror: (?P<error>[^\n]{1,300})$", re.M | re.I)
+MAX_ERROR_CHARS = 100_000
 
 
 def _drop_echoes(lines: Sequence[str]) -> list[str]:

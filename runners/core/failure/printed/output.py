@@ -45,14 +45,23 @@ _DIFFERENCE = re.compile(
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
+    printed = _read_lines(output, vocabulary)[-MAX_LINES:]
+    wrong, right = (_read_lines(text, vocabulary)[:MAX_LINES] for text in (actual, expected))
     try:
-        return _compare_lines(
-            _read_lines(output, vocabulary)[-MAX_LINES:],
-            _read_lines(actual, vocabulary)[:MAX_LINES],
-            _read_lines(expected, vocabulary)[:MAX_LINES],
-        )
+        reading = _compare_lines(printed, wrong, right)
+        if reading is Reading.UNKNOWN and wrong and right and wrong == right:  # they differ in the sign of a zero
+            return _compare_lines(*(list(map(_keep_signs, lines)) for lines in (printed, wrong, right)))
     except _TooManySteps:
         return Reading.UNKNOWN
+    return reading
+
+
+NEGATIVE_ZERO = "-0"
+"""The token of a negative zero where its sign is what a report is about. As numbers, both zeros are equal."""
+
+
+def _keep_signs(line: Line) -> Line:
+    return tuple(NEGATIVE_ZERO if token == 0 and str(token).startswith("-") else token for token in line)
 
 
 def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
@@ -69,6 +78,13 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
         if known and (labelled or is_array) and not all(map(_is_same_token, known, line)):
             return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
     return ""
+
+
+def are_equal_lines(one: Sequence[Line], other: Sequence[Line]) -> bool:
+    """True if two outputs have the same lines; numbers are compared with a tolerance."""
+    if list(map(len, one)) != list(map(len, other)):
+        return False
+    return all(all(map(_is_same_token, left, right)) for left, right in zip(one, other, strict=True))
 
 
 class _TooManySteps(Exception):
@@ -157,12 +173,13 @@ def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
     """Split text into lines of tokens, without empty lines, a tool's own lines, and lines cut by "..."."""
+    return split_lines("\n".join(line for line in text.splitlines() if not _is_harness(line.strip(), vocabulary)))
+
+
+def split_lines(text: str) -> list[Line]:
+    """Split text into lines of tokens, without empty lines, and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
-    return [
-        _split_tokens(line)
-        for line in kept
-        if line and "..." not in line and "…" not in line and not _is_harness(line, vocabulary)
-    ]
+    return [_split_tokens(line) for line in kept if line and "..." not in line and "…" not in line]
 
 
 def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:
@@ -192,7 +209,7 @@ _BETWEEN = {",", "[", "]", "(", ")"}
 
 
 def _is_value(token: Token) -> bool:
-    return isinstance(token, float) or token in _TRUTH
+    return isinstance(token, float) or token in _TRUTH or token == NEGATIVE_ZERO
 
 
 def _has_value(line: Line) -> bool:
@@ -240,7 +257,7 @@ def _is_same_token(a: Token, b: Token) -> bool:
 
 def _mask_values(line: Line) -> MaskedLine:
     """Replace the values of a line: ``max diff = 0.5`` → ``max diff = #``."""
-    return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
+    return tuple("#" if _is_value(token) else str(token) for token in line)
 
 
 def _count_words(line: Line) -> int:

@@ -489,6 +489,7 @@ OUTPUT = """
         ("The numbers are wrong.", "  # the bounds of 3 ranges", "", "", ""),
         ("The numbers are wrong. What comes out: `low 7 high 3`", "", "", "low 7 high 3", ""),
         ("Wrong numbers.\n\n    `low 7 high 3`", "", "", "low 7 high 3", ""),
+        ("Wrong numbers.", "", "\n    gives 2xf32=7 nan", "2xf32=7 nan", ""),
         ("Wrong: it prints `[7.]` and `[3.]`", "", "", "[7.]\n[3.]", ""),
     ],
 )

@@ -123,6 +123,16 @@ def test_each_diagnostic_of_a_failing_compiler_is_the_reported_one(quoted: str, 
     assert judge(claim, Exited(code=1), stderr=LINKED).outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("title", "matches"), [("f(x): undefined symbol: truncf", True), ("f(x): undefined symbol", False)]
+)
+def test_a_title_that_holds_a_whole_error_quotes_it(title: str, matches: bool) -> None:
+    """Another error may end the run."""
+    printed = "ld: error: undefined symbol: truncf\na.mlir:1:1: error: failed to link executable\n"
+    seen = judge(Claim(kind=ClaimKind.ERROR, told=f"{title}\nIt ends in the linker."), Exited(code=1), stderr=printed)
+    assert (seen.outcome is Outcome.MATCH) is matches
+
+
 def test_a_moved_name_is_incompatible_and_a_missing_device_unavailable() -> None:
     """Neither is evidence about the reported failure."""
     moved = Drift(name="tvm.tir", successor="tvm.tirx", why="tvm.tir is gone")
@@ -217,7 +227,7 @@ TOLD = 'chlo.digamma not legalized\nnote: see current operation: %0 = "chlo.diga
 )
 def test_a_failure_whose_line_the_report_holds_is_the_reported_one(stderr: str, outcome: Outcome) -> None:
     """A long line of the output, in a report without a signature. Short messages and stack frames say too little."""
-    seen = judge(Claim(kind=ClaimKind.ERROR, told=f'{TOLD}\n  File "a.py", line 3, in digamma_of_a_long_name'),
+    seen = judge(Claim(kind=ClaimKind.ERROR, told=f'A title\n{TOLD}\n  File "a.py", line 3, in digamma_of_a_long_name'),
                  Exited(code=1), stderr=stderr)  # fmt: skip
     assert seen.outcome is outcome
     assert judge(Claim(kind=ClaimKind.ERROR), Exited(code=1), stderr=stderr).outcome is Outcome.OTHER_FAILURE

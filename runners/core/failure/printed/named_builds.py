@@ -1,0 +1,59 @@
+"""Let two builds that a report names tell right output from wrong output. Pure.
+
+A report says that values are wrong on one release and were right on an older one, and quotes neither. If the two
+releases print different outputs, these are the wrong and the right one, and any other release can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from runners.core.failure.printed.output import Line, are_equal_lines, split_lines
+from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Plan, Variant
+
+PRINTS_AS_GOOD = "prints what {} prints, which the report calls good"
+PRINTS_AS_BAD = "prints what {} prints, which the report is about, and not what {} prints, which it calls good"
+
+
+def mark_by_named_builds(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    """Return the observations, with runs as bad or good that print what the reported or the good build prints.
+
+    Nothing is marked if the report quotes values, or if runs of one of the two builds differ among themselves.
+    """
+    claim, reported = plan.claim, plan.reported
+    good = next((one for one in plan.good if one != reported), None)
+    asks = claim.kind is ClaimKind.WRONG_RESULT and not (claim.actual or claim.expected)
+    if not asks or reported is None or good is None:
+        return tuple(observations)
+    wrong, right = (_find_output(plan, observations, one) for one in (reported, good))
+    if wrong is None or right is None or are_equal_lines(wrong, right):
+        return tuple(observations)
+
+    def mark(seen: Observation) -> Observation:
+        printed = _read_run(plan, seen)
+        if printed is not None and are_equal_lines(printed, wrong):
+            why = PRINTS_AS_BAD.format(reported, good)
+            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+        if printed is not None and are_equal_lines(printed, right):
+            why = PRINTS_AS_GOOD.format(good)
+            return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=why)
+        return seen
+
+    return tuple(map(mark, observations))
+
+
+def _find_output(plan: Plan, observations: Sequence[Observation], version: str) -> list[Line] | None:
+    """Return the output of a build; None if it has no run to its end, or runs that differ."""
+    runs = [_read_run(plan, seen) for seen in observations if seen.version == version]
+    printed = [one for one in runs if one is not None]
+    return printed[0] if printed and all(are_equal_lines(printed[0], one) for one in printed[1:]) else None
+
+
+def _read_run(plan: Plan, seen: Observation) -> list[Line] | None:
+    """Return the output of a run of the posted testcase to its end, which nothing else has judged."""
+    own = seen.variant is Variant.ORIGINAL and seen.device == plan.device
+    if not own or seen.outcome is not Outcome.OTHER_FAILURE or seen.ended != Exited(code=0):
+        return None
+    return split_lines(seen.excerpt) or None
