@@ -313,7 +313,10 @@ MIN_TITLE_WORDS = 3
 
 def _is_titled(title: str, message: Sequence[str], text: str, context: OracleContext) -> bool:
     """True if the title quotes the beginning of the message, or the whole of an error that was printed."""
-    parts = [split_tokens(part, context.renames) for part in re.split(r":\s|`", title)]
+    if context.claim.kind is ClaimKind.WRONG_RESULT:
+        return False  # it speaks of values, and a name in it may stand in any message
+    quotes = [part for part in re.split(r":\s|`", title) if len(part.split()) >= MIN_TITLE_WORDS]
+    parts = [split_tokens(part, context.renames) for part in quotes]
     if any(len(part) >= MIN_WORDS and " ".join(part) in " ".join(message) for part in parts):
         return True
     named = f" {' '.join(split_tokens(title, context.renames))} "

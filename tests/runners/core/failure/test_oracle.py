@@ -124,7 +124,12 @@ def test_each_diagnostic_of_a_failing_compiler_is_the_reported_one(quoted: str, 
 
 
 @pytest.mark.parametrize(
-    ("title", "matches"), [("f(x): undefined symbol: truncf", True), ("f(x): undefined symbol", False)]
+    ("title", "matches"),
+    [
+        ("f(x): undefined symbol: truncf", True),
+        ("f(x): undefined symbol", False),
+        ("failed-to-link-executable: nothing", False),
+    ],
 )
 def test_a_title_that_holds_a_whole_error_quotes_it(title: str, matches: bool) -> None:
     """Another error may end the run."""
@@ -227,8 +232,8 @@ TOLD = 'chlo.digamma not legalized\nnote: see current operation: %0 = "chlo.diga
 )
 def test_a_failure_whose_line_the_report_holds_is_the_reported_one(stderr: str, outcome: Outcome) -> None:
     """A long line of the output, in a report without a signature. Short messages and stack frames say too little."""
-    seen = judge(Claim(kind=ClaimKind.ERROR, told=f'A title\n{TOLD}\n  File "a.py", line 3, in digamma_of_a_long_name'),
-                 Exited(code=1), stderr=stderr)  # fmt: skip
+    told = f'A title\n{TOLD}\n  File "a.py", line 3, in digamma_of_a_long_name'
+    seen = judge(Claim(kind=ClaimKind.ERROR, told=told), Exited(code=1), stderr=stderr)
     assert seen.outcome is outcome
     assert judge(Claim(kind=ClaimKind.ERROR), Exited(code=1), stderr=stderr).outcome is Outcome.OTHER_FAILURE
 
