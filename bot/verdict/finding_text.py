@@ -234,6 +234,9 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
     ),
     CallFault.FLAG: lambda evidence: (
         f"no known release of {_name(evidence, 'program')} has the flag {_name(evidence, 'name')}"
+        if "successor" not in evidence
+        else f"{_name(evidence, 'name')} of {_name(evidence, 'program')} is a flag of older releases"
+        + (f"; its successor is {_name(evidence, 'successor')}" if evidence["successor"] else "")
     ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"

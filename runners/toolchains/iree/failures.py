@@ -68,6 +68,10 @@ FAILURES = FailureVocabulary(
         re.compile(r"^(?:redefinition of (?:SSA value|symbol)|use of undeclared SSA value name)"),
         re.compile(r"^'[\w.]{1,200}' op (?:operand|result) #\d{1,3} must be .{1,400}, but got "),
         re.compile(r"^'[\w.]{1,200}' op requires the same (?:type|shape|element type) for all operands"),
+        re.compile(r"^(?:'[\w.]{1,200}' op )?expected type to be '.{1,300}' or a rank-reduced version"),
+        re.compile(r"^(?:'[\w.]{1,200}' op )?inferred type\(s\) .{1,300} incompatible with return type"),
+        re.compile(r"^'[\w.]{1,200}' op (?:has \d+ operands, but|has incorrect number of|incorrect number of)"),
+        re.compile(r"^type of return operand \d+ \('.{1,200}'\) doesn't match function result type"),
     ),
     argument_checks=(
         # Without the sign: IREE takes si32 for i32, and a runtime that refuses it has a fault of its own.

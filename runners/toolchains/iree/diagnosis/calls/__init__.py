@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runners.core.protocol import Outcome
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.wrong_call import confirm_wrong_call, find_rejection
 from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
@@ -14,7 +15,9 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
     if signature is None:
         return NOTHING_FOUND
     wrong = (
-        find_unknown_name(failure.testcase, signature, failure.seen.excerpt)
+        find_unknown_name(
+            failure.testcase, signature, failure.seen.excerpt, is_reported=failure.seen.outcome is Outcome.MATCH
+        )
         or find_other_target(failure.testcase)
         or find_wrong_call(failure.testcase)
     )

@@ -1,7 +1,8 @@
 """Find a name on the command line that no release of IREE knows: a flag, a device, a backend. Pure.
 
 The tool's own message tells that the name is unknown. A name of another era is in the drift table, and a device that
-only this machine lacks is known: neither is a fault of the testcase.
+only this machine lacks is known: neither is a fault of the testcase. A report of this very message is about the name,
+so a flag of another era counts there.
 """
 
 from __future__ import annotations
@@ -42,17 +43,28 @@ _MOVED = frozenset(
     for name in (entry.old, entry.new or "")
     if "=" not in name
 )
+_SUCCESSORS = {
+    entry.old.lstrip("-"): entry.new or ""
+    for entry in DRIFT
+    if entry.kind == "flag" and "=" not in entry.old and "=" not in (entry.new or "")
+}
+"""Flags of another era without their dashes, and the flags in their place; empty for those that have none."""
 _MOVED_WORDS = frozenset(entry.old for entry in DRIFT if entry.kind == "flag" and "=" in entry.old)
 """Flags of which one value moved, with that value."""
 
 
-def find_unknown_name(testcase: Testcase, signature: Signature, excerpt: str) -> WrongCall | None:
-    """Return the name that a tool rejects and no release knows. ``excerpt`` is from the output of the run."""
-    found = (*_find_flags(testcase, signature, excerpt), *_find_targets(testcase, signature))
+def find_unknown_name(
+    testcase: Testcase, signature: Signature, excerpt: str, *, is_reported: bool = False
+) -> WrongCall | None:
+    """Return the name that a tool rejects and no release knows. ``excerpt`` is from the output of the run.
+
+    ``is_reported``: the report is about this very message.
+    """
+    found = (*_find_flags(testcase, signature, excerpt, is_reported=is_reported), *_find_targets(testcase, signature))
     return found[0] if found else None
 
 
-def _find_flags(testcase: Testcase, signature: Signature, excerpt: str) -> Iterator[WrongCall]:
+def _find_flags(testcase: Testcase, signature: Signature, excerpt: str, *, is_reported: bool) -> Iterator[WrongCall]:
     told = _UNKNOWN_FLAG.search(signature.message)
     if told is None:
         return
@@ -63,17 +75,19 @@ def _find_flags(testcase: Testcase, signature: Signature, excerpt: str) -> Itera
         for place, word in enumerate(step)
         if place and word.partition("=")[0].lstrip("-") == name and word.startswith("-")
     ]
-    if len(places) != 1 or name in _MOVED:
+    if len(places) != 1 or (name in _MOVED and not (is_reported and name in _SUCCESSORS)):
         return
     at, place = places[0]
-    suggested = _SUGGESTION.search(excerpt)
-    yield WrongCall(
-        fault=CallFault.FLAG,
-        evidence={"name": testcase.steps[at][place].partition("=")[0], "program": testcase.steps[at][0]},
-        mended=tuple(
-            _replace_word(testcase, at, place, word) for word in ("", suggested["flag"] if suggested else "")
-        )[: 2 if suggested else 1],
-    )
+    evidence = {"name": testcase.steps[at][place].partition("=")[0], "program": testcase.steps[at][0]}
+    if name in _MOVED:
+        given = testcase.steps[at][place].partition("=")
+        words = [_SUCCESSORS[name] and _SUCCESSORS[name] + "".join(given[1:])]
+        evidence["successor"] = _SUCCESSORS[name]
+    else:
+        suggested = _SUGGESTION.search(excerpt)
+        words = ["", *([suggested["flag"]] if suggested else [])]
+    mended = tuple(_replace_word(testcase, at, place, word) for word in words)
+    yield WrongCall(fault=CallFault.FLAG, evidence=evidence, mended=mended)
 
 
 def _replace_word(testcase: Testcase, at: int, place: int, word: str) -> Testcase:
