@@ -49,6 +49,7 @@ class Ground(StrEnum):
     OTHER_FAILURE_TRACED = "other-failure-traced"
     NO_PASS_CAUSES = "no-pass-causes"
     SAYS_HOW_TO_CALL = "says-how-to-call"
+    TEXT_REFUSED = "text-refused"
     UNDEFINED_INPUT = "undefined-input"
     REFERENCE_AGREES = "reference-agrees"
 
@@ -89,6 +90,7 @@ MEANINGS = {
     Ground.OTHER_FAILURE_TRACED: "the traced failure is not the reported one",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
+    Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",
     Ground.UNDEFINED_INPUT: "the testcase reads memory that it never wrote",
     Ground.REFERENCE_AGREES: "a computation without the compiler gives the value of the failing build",
 }

@@ -21,6 +21,7 @@ from bot.verdict.rules.caveats import (
     weigh_control,
     weigh_missing_quote,
     weigh_references,
+    weigh_refused_text,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
@@ -103,6 +104,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_references,
         weigh_undefined_input,
         weigh_call_check,
+        weigh_refused_text,
         weigh_missing_quote,
         weigh_assertion,
         distrust_clean_runs,

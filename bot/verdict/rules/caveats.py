@@ -11,7 +11,7 @@ from bot.verdict.references import DEFINITIONS, NUMPY, OWN, list_votes
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.parse import NATIVE
-from runners.core.findings import BY_DEFINITION, EXACT, Vote, clears_passes, get_vote
+from runners.core.findings import BY_DEFINITION, EXACT, LEVEL, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
 from runners.toolchains import find_toolchain
 
@@ -153,6 +153,21 @@ HOW_TO_CALL = re.compile(
     re.I,
 )
 """Messages of any program that say how it has to be called: number of arguments, order of calls and of passes."""
+
+
+def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weaken a confirmed error with which every build refuses the text when it is read: the rule may be right.
+
+    A report that appeals to a promise of the tool asks about the rule itself.
+    """
+    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
+        return verdict
+    everywhere = all(seen.answer is Answer.BAD for seen in evidence.list_originals())
+    read_only = any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings)
+    if evidence.defences or not (everywhere and read_only):
+        return verdict
+    caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
+    return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
 
 
 def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:

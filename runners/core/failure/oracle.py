@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import assert_never
 
 import msgspec
@@ -30,7 +31,7 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
-from runners.core.failure.printed.output import are_twins_equal, find_other_values, read_output
+from runners.core.failure.printed.output import find_other_values, read_output, read_twins
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
 from runners.core.findings import Moved
@@ -413,10 +414,8 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
         # The quoted output may occur in good and bad runs alike, so the check decides.
         return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
     match claim.kind:
-        case ClaimKind.WRONG_RESULT if (
-            equal := are_twins_equal(claim, steps, context.vocabulary, context.compilers)
-        ) is not None:
-            return _classify_twins(claim, equal=equal)
+        case ClaimKind.WRONG_RESULT if twins := read_twins(claim, steps, context.vocabulary, context.compilers):
+            return _classify_twins(claim, twins)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
         case ClaimKind.ACCEPTED:
@@ -470,13 +469,17 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             assert_never(never)
 
 
-def _classify_twins(claim: Claim, *, equal: bool) -> Classification:
-    """Return the outcome of runs of one program that differ in the report."""
-    if equal:
+def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
+    """Return the outcome of runs of one program that differ in the report, by their different results."""
+    if len(results) == 1:
         return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
-    signature = _make_output_signature(claim)
+    lines = zip_longest(*(one.splitlines() for one in results), fillvalue="")
+    differing = next((line for line in lines if len(set(line)) > 1), ())
+    signature = Signature(type=OUTPUT, message=" and ".join(differing)[:200])
     return Classification(
-        outcome=Outcome.MATCH, why="its runs print different results, as reported", signature=signature
+        outcome=Outcome.MATCH,
+        why="its runs print different results, as reported",
+        signature=_make_output_signature(claim) if claim.actual else signature,
     )
 
 

@@ -271,13 +271,18 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     message: str, finding: Finding, defences: tuple[str, ...], outcomes: tuple[Outcome, ...], kind: VerdictKind
 ) -> None:
     """Only by a message of the parser or of a declared operand, from every build, and before any pass."""
-    plan = msgspec.structs.replace(
-        PLAN, testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"), claim=Claim(kind=ClaimKind.ERROR)
-    )
     said = Signature(type="mlir-error", message=message)
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree"),
+        claim=Claim(kind=ClaimKind.ERROR, signature=said),
+    )
     seen = tuple(observe(version, outcome, signature=said) for version, outcome in zip(ORDER, outcomes, strict=True))
     runs = Evidence(plan=plan, observations=seen, findings=(finding,), defences=defences)
-    assert judge(runs).kind is kind
+    verdict = judge(runs)
+    assert verdict.kind is kind
+    doubted = kind is VerdictKind.CONFIRMED and finding is READ and not defences
+    assert ("the text is at fault" in verdict.headline) is doubted
 
 
 def unwritten(origin: str) -> Finding:

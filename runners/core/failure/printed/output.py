@@ -298,25 +298,33 @@ _OF_BUILD = re.compile(r"--?(?:module(?:_file)?|device|driver)\b")
 """Flags that say what is run, and on what; the other words say with which inputs."""
 
 
-def are_twins_equal(
+def read_twins(
     claim: Claim, steps: Sequence[StepResult], vocabulary: FailureVocabulary, compilers: Collection[str]
-) -> bool | None:
-    """Return whether all runs of one program print the same; None if the report quotes no different results of them.
+) -> tuple[str, ...]:
+    """Return the different results of all runs of one program, each once; empty if the report is not about them.
 
-    A report on a difference between two backends, or two sets of flags, quotes both results and calls neither right.
-    Whether they are equal on a build answers the claim; how near they are to the quoted numbers does not.
+    A report on a difference between two backends, or two sets of flags, quotes both results and calls neither right,
+    or quotes none and runs nothing else. Whether the results are equal on a build answers the claim; how near they
+    are to the quoted numbers does not.
     """
     runs = [step for step in steps if step.argv and step.argv[0] not in {*compilers, "python"}]
     inputs = {(run.argv[0], *(word for word in run.argv[1:] if not _OF_BUILD.match(word))) for run in runs}
     if claim.kind is not ClaimKind.WRONG_RESULT or claim.expected or len(runs) < 2 or len(inputs) != 1:
-        return None
+        return ()
     reported = _split_results(claim.actual, vocabulary)
-    if len(reported) != len(runs) or len(set(reported)) == 1:
-        return None
+    if claim.actual and (len(reported) != len(runs) or len(set(reported)) == 1):
+        return ()
+    if not claim.actual and len({_find_module(run) for run in runs}) != len(runs):
+        return ()
     printed = [_drop_harness(run.stdout, vocabulary) for run in runs]
     if not all(printed) or any(run.ended != Exited(code=0) or run.truncated for run in runs):
-        return None
-    return len(set(printed)) == 1
+        return ()
+    return tuple(dict.fromkeys(printed))
+
+
+def _find_module(run: StepResult) -> str:
+    """Return what a run loads and where it runs it: the words that tell twins apart."""
+    return " ".join(word for word in run.argv[1:] if _OF_BUILD.match(word))
 
 
 def _split_results(text: str, vocabulary: FailureVocabulary) -> list[str]:

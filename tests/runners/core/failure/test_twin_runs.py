@@ -42,6 +42,13 @@ def test_equal_results_are_clean_and_different_ones_fail_as_reported(
     assert classify(DIFFER, *values) is outcome
 
 
+@pytest.mark.parametrize(("values", "outcome"), [(("2", "3"), Outcome.MATCH), (("2", "2"), Outcome.PASS)])
+def test_a_report_without_values_that_runs_two_builds_is_about_their_difference(
+    values: tuple[str, ...], outcome: Outcome
+) -> None:
+    assert classify(Claim(kind=ClaimKind.WRONG_RESULT), *values) is outcome
+
+
 def test_runs_with_other_inputs_and_reports_of_a_right_value_are_compared_with_the_report() -> None:
     assert classify(DIFFER, "0.707107", "0.8", flag="--input=f32=0.64") is not Outcome.PASS
     right = Claim(kind=ClaimKind.WRONG_RESULT, actual=RESULT.format("2"), expected=RESULT.format("3"))
