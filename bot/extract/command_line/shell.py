@@ -67,6 +67,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     """Return the calls of known tools in ``text``, in order, and the first words of all other commands."""
     calls: list[ToolCall] = []
     ignored: list[str] = []
+    text = _LOOP_OF_ROWS.sub(_unroll_rows, text)
     for line in (single for joined in _join_lines(text) for single in _unroll_loop(joined)):
         stripped = _LEAD.sub("", line, count=1)
         piped = False
@@ -138,6 +139,19 @@ def _unroll_loop(line: str) -> list[str]:
         return [line]
     name = re.compile(rf"\$(?:{loop['name']}\b|\{{{loop['name']}\}})")
     return [name.sub(value, loop["body"]) for value in loop["values"].split()[:MAX_ROUNDS]]
+
+
+_LOOP_OF_ROWS = re.compile(
+    r"^[ \t]{0,8}(?:\$ )?for (?P<name>\w{1,40}) in (?P<values>[\w.,:/ \t-]{1,400})(?:;[ \t]*|\n[ \t]*)do[ \t]*\n"
+    r"(?P<body>(?:(?![ \t]*(?:done\b|for\b))[^\n]{0,2000}\n){1,60})[ \t]*done\b[^\n]{0,200}$",
+    re.M,
+)
+
+
+def _unroll_rows(loop: re.Match[str]) -> str:
+    """Return the rounds of a loop in several rows, one below the other."""
+    name = re.compile(rf"\$(?:{loop['name']}\b|\{{{loop['name']}\}})")
+    return "\n".join(name.sub(value, loop["body"].rstrip("\n")) for value in loop["values"].split()[:MAX_ROUNDS])
 
 
 def _split_commands(line: str) -> Iterator[list[str]]:

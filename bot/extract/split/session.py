@@ -44,22 +44,25 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
 _PLAIN_SHELL = re.compile(
     rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
     r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/"
-    r"|for \w+ in [^\n:;]{1,200}; ?(?:do |[^\n]{1,4000}; ?end\s*$))"
+    r"|for \w+ in [^\n:;]{1,200}; ?(?:do\b|[^\n]{1,4000}; ?end\s*$))"
+)
+_LOOP_HEAD = re.compile(r"\s{0,8}(?:\$ )?for \w{1,40} in [^\n:;]{1,400}(?P<do>; ?do\s*$)?")
+_ASSIGNMENT = re.compile(
+    rf"\s{{0,8}}(?:{PROMPT})?(?:export )?(?P<name>[A-Za-z_]\w{{0,40}})="
+    r"(?:\"(?P<double>[^\"$`\n]{0,2000})\"|'(?P<single>[^'\n]{0,2000})'|(?P<bare>[^\s\"'$`()]{1,2000}))\s*$"
 )
 _BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )", re.M)
 
 
 def split_at_commands(piece: Piece) -> Iterator[Piece]:
     """Yield each command with its continuation lines and here-document, and each text between commands."""
-    rows = piece.text.split("\n")[:-1]
+    rows = _expand_variables(piece.text.split("\n")[:-1])
     begin = row = 0
     if _BUILD_LOG.search(piece.text):  # the commands are steps of a build, not of the reporter
         yield piece
         return
     while row < len(rows):
-        line = rows[row]
-        typed = is_command(line) or PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line) or _CAT.match(line)
-        if not typed or _is_echoed(rows, row):
+        if not _is_typed(rows, row) or _is_echoed(rows, row):
             row += 1
             continue
         if row > begin:
@@ -69,6 +72,55 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
         begin = row = end
     if begin < len(rows):
         yield cut_rows(piece, begin, len(rows), rows=rows)
+
+
+def _is_typed(rows: Sequence[str], row: int) -> bool:
+    """True for a row that a person types into a shell."""
+    line = rows[row]
+    alone = is_command(line) or any(one.match(line) for one in (PROMPTED_LINE, _PLAIN_SHELL, _CAT))
+    return alone or _find_loop_end(rows, row) is not None or _is_used(rows, row)
+
+
+def _expand_variables(rows: list[str]) -> list[str]:
+    """Replace the shell variables that rows above assign plain words to. Other expansions stay as they are."""
+    known: dict[str, str] = {}
+    expanded = []
+    for row in rows:
+        if known and len(row) < MAX_ROW_CHARS:
+            row = _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), row)
+        if (assigned := _ASSIGNMENT.match(row)) is not None and len(known) < MAX_VARIABLES:
+            known[assigned["name"]] = assigned["double"] or assigned["single"] or assigned["bare"] or ""
+        expanded.append(row)
+    return expanded
+
+
+MAX_VARIABLES = 40
+MAX_ROW_CHARS = 4_000
+_VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))")
+
+
+def _is_used(rows: Sequence[str], row: int) -> bool:
+    """True for a row that assigns a shell variable, above commands. Below a prompt, such a row is output."""
+    if not _ASSIGNS.match(rows[row]):
+        return False
+    commands = [line for line in rows[row + 1 : row + MAX_LOOP_ROWS] if is_command(line)]
+    return bool(commands) and not any(PROMPTED_LINE.match(line) for line in (*rows[:row], *commands))
+
+
+_ASSIGNS = re.compile(r"\s{0,8}(?:export )?[A-Za-z_]\w{0,40}=\S")
+
+
+def _find_loop_end(rows: Sequence[str], row: int) -> int | None:
+    """Return the row behind ``done`` of a loop in several rows that begins at ``row``; None for any other row."""
+    head = _LOOP_HEAD.match(rows[row])
+    below = rows[row + 1].strip() if row + 1 < len(rows) else ""
+    if head is None or not (head["do"] or (head.end() == len(rows[row].rstrip()) and below == "do")):
+        return None
+    ends = range(row + 1, min(len(rows), row + MAX_LOOP_ROWS))
+    return next((end + 1 for end in ends if re.match(r"\s*done\b", rows[end])), None)
+
+
+MAX_LOOP_ROWS = 60
 
 
 def _is_echoed(rows: Sequence[str], row: int) -> bool:
@@ -85,6 +137,8 @@ def _find_command_end(rows: Sequence[str], row: int) -> int:
     """Return the row behind the command that begins at ``row``."""
     if found := _HEREDOC.search(rows[row]):
         return next((end + 1 for end in range(row + 1, len(rows)) if rows[end].strip() == found[2]), len(rows))
+    if (end_of_loop := _find_loop_end(rows, row)) is not None:
+        return end_of_loop
     end = row + 1
     comment = rows[row].lstrip().startswith("//")
     while end < len(rows) and (_continues(rows, end) or (not comment and _is_flag_row(rows[end]))):

@@ -207,6 +207,11 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     if _gets_past_compiling(claim, steps, context.compilers):
         why = f"compiles, and the report fails while compiling; then it ends with {describe_type(seen.type)}"
         return Classification(outcome=Outcome.PASS, why=why, signature=seen)
+    if claim.kind is ClaimKind.WRONG_RESULT and claim.actual:
+        stdout = "\n".join(step.stdout for step in steps)
+        if read_output(stdout, context.vocabulary, actual=claim.actual, expected=claim.expected) is Reading.WRONG:
+            why = f"prints what the report calls wrong, and then ends with {describe_type(seen.type)}"
+            return Classification(outcome=Outcome.MATCH, why=why, signature=_make_output_signature(claim))
     if claim.kind is ClaimKind.ACCEPTED and _is_refused(claim, seen, text, context):
         return Classification(outcome=Outcome.PASS, why=f"{REFUSED}{describe_type(seen.type)}", signature=seen)
     if _fails_own_check(claim, seen):

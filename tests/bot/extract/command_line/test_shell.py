@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.extract.command_line.shell import parse_commands
+from tests.bot.extract.reading import extract_repro
 
 
 def parse_argvs(text: str) -> list[tuple[str, ...]]:
@@ -73,3 +74,35 @@ def test_a_loop_over_words_is_unrolled(begin: str, end: str) -> None:
 def test_backslashes_of_windows_paths_are_not_escapes() -> None:
     """As escapes, they would join the directories to the name."""
     assert parse_argvs("iree-opt C:\\w\\a.mlir -o .\\b.mlir") == [("iree-opt", "C:/w/a.mlir", "-o", "./b.mlir")]
+
+
+@pytest.mark.parametrize("head", ["for b in vmvx llvm-cpu; do", "for b in vmvx llvm-cpu\ndo"])
+def test_a_script_with_variables_and_a_loop_in_several_rows_is_unrolled(head: str) -> None:
+    """Its rows are no output, and nothing but plain words is expanded."""
+    body = f"""
+IREE prints `2xf32=2 9`, expected `2xf32=2 3`.
+
+```mlir
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {{
+  %0 = math.sqrt %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}}
+```
+
+```bash
+FLAGS="--iree-opt-level=O2"
+OUT=$(mktemp -d)
+{head}
+  iree-compile $FLAGS --iree-hal-target-backends=$b f.mlir -o m_${{b}}.vmfb
+  iree-run-module --module=m_$b.vmfb --function=f --input="2xf32=4 9"
+done
+```
+"""
+    found = extract_repro(body, title="iree: wrong square root")
+    assert [step[:3] for step in found.testcase.steps] == [
+        ("iree-compile", "--iree-opt-level=O2", "--iree-hal-target-backends=vmvx"),
+        ("iree-run-module", "--module=m_vmvx.vmfb", "--function=f"),
+        ("iree-compile", "--iree-opt-level=O2", "--iree-hal-target-backends=llvm-cpu"),
+        ("iree-run-module", "--module=m_llvm-cpu.vmfb", "--function=f"),
+    ]
+    assert found.claim.actual == "2xf32=2 9"

@@ -80,6 +80,8 @@ def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **f
         (PRINTED, Exited(code=0), "equal? True", "", Outcome.PASS),
         (PRINTED, Exited(code=0), "nothing of the kind", "", Outcome.OTHER_FAILURE),
         (PRINTED, Exited(code=1), "", ASSERTION, Outcome.MATCH),
+        (PRINTED, Exited(code=1), "equal? False", OTHER_ERROR, Outcome.MATCH),
+        (PRINTED, Exited(code=1), "equal? True", OTHER_ERROR, Outcome.OTHER_FAILURE),
         (NUMERIC, Exited(code=1), "", ASSERTION, Outcome.MATCH),
         (NUMERIC, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
         (HANG, TimedOut(where="step 1"), "", "", Outcome.MATCH),
