@@ -9,7 +9,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.value_sentences import VALUE_ROW, find_same_form, find_value_pair
+from bot.extract.claim.value_sentences import VALUES, find_same_form, find_value_pair
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -216,10 +216,10 @@ _REFERENCE = re.compile(
 
 _PRINTED_ROW = re.compile(
     r"\b(?:(?<!numpy )(?<!torch )(?<!np )gives?|prints?|printed|got|returns?|outputs?|shows?):?"
-    rf" (?P<value>{VALUE_ROW})",
+    rf" (?P<value>{VALUES})",
     re.I,
 )
-_EXPECTED_ROW = re.compile(rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUE_ROW})", re.I)
+_EXPECTED_ROW = re.compile(rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUES})", re.I)
 """Several expected values: a single figure may count anything."""
 
 _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)

@@ -15,6 +15,7 @@ from bot.extract.claim.accused import list_accused
 from bot.extract.claim.counts import read_counts
 from bot.extract.claim.failure import find_signature, list_failure_pieces
 from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
+from bot.extract.claim.value_sentences import VALUES
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
@@ -45,7 +46,7 @@ def read_claim(source: ClaimSource) -> Claim:
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
     kind = _classify_claim(source, signature)
-    if kind is ClaimKind.ACCEPTED and ((actual and expected) or _HANDLES_ERRORS.search(source.code)):
+    if kind is ClaimKind.ACCEPTED and _HANDLES_ERRORS.search(source.code):
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program may end well after an error too
     made, wanted_number = _read_counts(source, kind, signature)
     if made or wanted_number:
@@ -56,8 +57,9 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
         kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)
-    if kind is ClaimKind.ERROR and signature is None and actual and expected and not _ERROR.search(source.title):
-        kind = ClaimKind.WRONG_RESULT  # both outputs are quoted, and no error is
+    values = bool(actual) and (bool(expected) or all(map(_VALUES_ALONE.fullmatch, actual.strip().split("\n"))))
+    if kind is ClaimKind.ERROR and signature is None and values and not _ERROR.search(source.title):
+        kind = ClaimKind.WRONG_RESULT  # output is quoted, and no error is
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted
@@ -83,6 +85,8 @@ def read_claim(source: ClaimSource) -> Claim:
     )
 
 
+_VALUES_ALONE = re.compile(rf"\s*(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})\s*", re.I)
+"""A row of printed values, maybe with a label."""
 _CODE = (Kind.PYTHON, Kind.DEFINITIONS)
 
 
@@ -190,6 +194,11 @@ _ERROR = _any_of(
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
+_RAISES = re.compile(
+    r"\b(?i:raises?|throws?|fails? with|crash(?:es)? with|gives?|returns?|ends? with) (?:an? )?[`'\"]?"
+    r"(?:\w+\.)?(?:[A-Z]\w+(?:Error|Exception)|[A-Z]{2,20}(?:_[A-Z]{2,20})+)\b"
+)
+"""A title that names the exception or the status with which a run ends."""
 _SHOULD_WORK = _any_of(
     r"should (?:work|compile|lower|legali[sz]e|run|be (?:supported|legal|handled|accepted|lowered|legali[sz]ed))\b"
 )
@@ -210,7 +219,7 @@ _ACCEPTS = _any_of(
     r"(?:reject|refus|rais(?:e|ing)\b|throw|complain|diagnos|validat|error out"
     r"|(?:report|emit|giv|print)\w* (?:an? |any )?(?:error|exception))",
     r"no (?:error|exception|diagnostic)s?\b",
-    r"missing (?:\w+ ){0,2}(?:errors?|validations?|checks?|diagnostics?)\b",
+    r"(?:missing|no) (?:\w+ ){0,2}(?:errors?|validations?|checks?|checking|diagnostics?)\b",
     r"accept(?:s|ed|ing)? (?:an? )?(?:\w+ )?(?:invalid|illegal|ill-formed|malformed|wrong)",
     r"(?:invalid|illegal|ill-formed|malformed)\b[^.\n]{0,60}\b(?:is|are|was|were|gets?) (?:silently )?accepted",
     r"should (?:have )?(?:raised?|throw|reject(?:ed)?|refused?|be (?:rejected|refused|an error))\b",
@@ -256,6 +265,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
     stops = any(one.search(text) for one in (_CRASH, _HANG) for text in (title, prose)) or _STOPS.search(title)
     if _SHOULD_REFUSE.search(prose) and not (stops or _ERROR.search(title) or quoted.strip()):
         return ClaimKind.ACCEPTED
+    if _RAISES.search(title):
+        return ClaimKind.ERROR
     for text, kinds in ((title, _TITLE_KINDS), (prose, _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):

@@ -38,6 +38,8 @@ VALUE_ROW = (
     rf"(?:(?:\d{{1,9}}x){{0,8}}[a-z]{{1,4}}\d{{1,3}}=)?{_SCALAR}(?:(?:, ?| ){_SCALAR}(?![\w%/]|\.\d|-\w)){{1,63}}"
 )
 """Several values without brackets, maybe after the type of a tensor: ``3 7``, ``4xf32=8 1 9``."""
+VALUES = rf"(?:{_LIST}|{VALUE_ROW})"
+"""Several values, in brackets or without: a single figure may count anything."""
 _VALUE = re.compile(
     rf"`(?P<span>[^`\n]{{1,300}})`|[\"“](?P<quoted>[^\"”\n]{{1,300}})[\"”]"
     rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){VALUE_ROW}|(?<![\w.%/-]){_SCALAR}(?![\w%/]|\.\d|-\w))",

@@ -19,6 +19,8 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
+    if blame is not None and blame.kind is FindingKind.MISSING and _takes_newest(evidence):
+        blame = None  # the compiler supplies now what the testcase lacks
     if blame is None:
         return _judge_rejected_text(evidence) or _judge_undeclared_argument(evidence)
     if not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
@@ -34,6 +36,11 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
         (explain_proof(blame),),
         evidence.find_indices(*bad, variants=(failing,)),
     )
+
+
+def _takes_newest(evidence: Evidence) -> bool:
+    """True if the newest release runs the posted text cleanly, and an older one does not."""
+    return evidence.combine_answers().get(evidence.plan.order[-1]) is Answer.GOOD
 
 
 def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:

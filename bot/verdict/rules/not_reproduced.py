@@ -34,7 +34,7 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
 from runners.core.failure.oracle import COUNTED, OUTPUT, PRINTS_EXPECTED
-from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.printed.output import NUMBER_PATTERN, are_equal_lines, split_lines
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
@@ -200,13 +200,47 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("the failure may have been fixed before the oldest of these",),
             used,
         )
+    if (changed := _find_changed_output(evidence)) is not None:
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: it runs cleanly on {name_all(evidence, good)}, and {changed} prints something else than"
+            f" {newest}.",
+            ("to decide: the exact error message, or the wrong output and the expected output",),
+            used,
+        )
+    unquoted = (Ground.UNQUOTED,) if _quotes_no_error(evidence) else ()
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
-        (Ground.CLEAN,) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED),
+        (Ground.CLEAN, *unquoted) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED, *unquoted),
         f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{_mention_other_answers(evidence, good)}",
         (),
         used,
     )
+
+
+def _quotes_no_error(evidence: Evidence) -> bool:
+    claim = evidence.plan.claim
+    return claim.kind is ClaimKind.ERROR and claim.signature is None
+
+
+def _find_changed_output(evidence: Evidence) -> str | None:
+    """Return the reported release if it prints something else than the newest, and the report quotes no failure.
+
+    A report in words such as "does not work" may be about values. All runs of each of the two must print the same.
+    """
+    reported, newest = evidence.plan.reported, evidence.plan.order[-1]
+    if not _quotes_no_error(evidence) or reported is None:
+        return None
+    printed = {
+        version: {seen.excerpt.strip() for seen in evidence.list_originals() if seen.version == version}
+        for version in (reported, newest)
+    }
+    if any(len(one) != 1 for one in printed.values()):
+        return None
+    (before,), (now,) = (list(map(split_lines, printed[version])) for version in (reported, newest))
+    numbers = any(isinstance(token, float) for line in before for token in line)
+    return reported if numbers and len(before) == len(now) and not are_equal_lines(before, now) else None
 
 
 def _judge_stand_in_driver(evidence: Evidence, good: Sequence[str]) -> Verdict | None:

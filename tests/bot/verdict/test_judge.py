@@ -121,6 +121,30 @@ def test_a_flaky_failure_is_fixed_where_clean_runs_of_the_newest_release_are_no_
     assert judge(Evidence(plan=PLAN, observations=(*older, *newest), findings=())).kind is kind
 
 
+def test_a_report_without_a_message_may_be_about_values_that_the_newest_release_prints_otherwise() -> None:
+    """ "It does not work" is no error message: two clean runs with different output leave the question open."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR, versions=("1.1",)), reported="1.1")
+
+    def judge_outputs(old: str, new: str) -> VerdictKind:
+        runs = tuple(
+            observe(version, P, excerpt=new if version == "1.3" else old, ended=Exited(code=0)) for version in ORDER
+        )
+        return judge(Evidence(plan=plan, observations=runs, findings=())).kind
+
+    assert judge_outputs("(3, 0.0)", "(3, 2.5)") is VerdictKind.INCONCLUSIVE
+    assert judge_outputs("(3, 2.5)", "(3, 2.50001)") is VerdictKind.NOT_REPRODUCED
+    assert judge_outputs("done", "finished") is VerdictKind.NOT_REPRODUCED
+
+
+def test_what_the_newest_release_supplies_itself_is_no_fault_of_the_testcase() -> None:
+    lacks = Finding(kind=FindingKind.MISSING, summary="x", evidence={"name": "a.b", "control": "import a.b"})
+    seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, M, P, P), strict=True)]
+    assert judge(Evidence(plan=PLAN, observations=tuple(seen), findings=(lacks,))).kind is VerdictKind.FIXED
+    failing = [observe(version, M) for version in ORDER]
+    at_fault = judge(Evidence(plan=PLAN, observations=tuple(failing), findings=(lacks,)))
+    assert at_fault.kind is VerdictKind.INVALID_REPRO
+
+
 def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
     """Reading outside a tensor gives other values each time: the verdict is the cause."""
     finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
