@@ -167,7 +167,7 @@ _SOMETIMES = _any_of(
 """Phrases for a failure that does not occur in every run."""
 _WRONG = _any_of(
     *("wrong", r"in ?correct", "inaccura", r"mis-?match", "garbage", "trash", "inconsisten", r"mis-?compil"),
-    *(r"numeric(?:al)?\b", r"different (?:result|output|value|answer|number)s?\b"),
+    *(r"numeric(?:al)?\b", r"(?:different|other) (?:result|output|value|answer|number|element)s?\b"),
     *(r"(?:results?|outputs?|values?) (?:differ|chang)", r"differs?\b"),
     r"(?:not|\w{2,5}n['’]t) (?:(?:be|being|get|getting|all|always|fully|properly) )?(?:equal|match|the same|correct"
     r"|simplified|optimi[sz]ed|folded|eliminated|removed|idempotent|fused|hoisted|vectori[sz]ed|inlined|merged|canonicali[sz]ed)",
@@ -177,6 +177,7 @@ _WRONG = _any_of(
     r" (?:an? |the )?(?:valid|correct|right|proper|well-formed)\b",
     r"(?:generates?|produces?|prints?|emits?|outputs?) (?:an? )?(?:\w+ )?(?:invalid|ill-formed|malformed)\b",
     *("silently", r"does ?n[o'’]t match", r"NaNs?\b", r"all zero(?:e?s)?\b", r"far too (?:small|large|big)"),
+    r"(?:is|are|was|were) not what (?:numpy|np|torch|pytorch|onnx ?runtime|i|we)\b",
     *(r"unexpected (?!error|exception|crash)", r"expected .{1,60} but (?:got|get)", "corrupt", "truncat"),
     *("transposed", "swapped", r"shifted\b", "reversed", "duplicated", r"off by (?:one|\d)", r"drop(?:s|ped)\b"),
     *(r"los(?:es|t|s)\b", "replaced by", "saturates?", "instead of", "correctness"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from bot.extract.claim.defences import is_defended
 from bot.verdict.evidence import Evidence
@@ -11,7 +12,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings import KINDS, LEVEL, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
-from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Outcome, Variant
+from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -22,7 +23,11 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     if blame is not None and blame.kind is FindingKind.MISSING and _takes_newest(evidence):
         blame = None  # the compiler supplies now what the testcase lacks
     if blame is None:
-        return _judge_rejected_text(evidence) or _judge_undeclared_argument(evidence)
+        return (
+            _judge_rejected_text(evidence)
+            or _judge_undeclared_argument(evidence)
+            or _judge_unknown_attribute(evidence)
+        )
     if not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return _judge_other_failure(evidence, blame)
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
@@ -134,6 +139,39 @@ def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
     return _blame_text(evidence, fault, "the runtime compares the argument with the type that the program declares")
 
 
+def _judge_unknown_attribute(evidence: Evidence) -> Verdict | None:
+    """Judge an attribute that a row of the testcase asks for, and that no release has."""
+    originals = evidence.list_originals()
+    if evidence.plan.claim.kind is not ClaimKind.ERROR or any(seen.answer is not Answer.BAD for seen in originals):
+        return None
+    asked = {_find_unknown_attribute(seen, evidence.plan.testcase.files) for seen in originals}
+    found = asked.pop() if len(asked) == 1 else None
+    if found is None or is_defended(found[1], evidence.defences) or not evidence.has_near_build():
+        return None
+    kind, name = found
+    bad = evidence.find_versions(Answer.BAD)
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        (Ground.FAULT_TRACED, Ground.NAME_UNKNOWN),
+        f"The testcase itself is at fault: it uses {quote_span(name, 80)} of {quote_span(kind, 80)}, which no release"
+        f" that ran has. The reported failure occurs on {name_all(evidence, bad)}.",
+        ("the last call before the error is in the testcase, not in the compiler",),
+        evidence.find_indices(*bad),
+    )
+
+
+def _find_unknown_attribute(seen: Observation, files: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return type and attribute of an ``AttributeError`` that a row of the testcase raises; None for other errors."""
+    told = _NO_ATTRIBUTE.search(seen.signature.message) if seen.signature is not None else None
+    frames = _FRAME.findall(seen.excerpt)
+    if told is None or not frames or seen.signature is None or seen.signature.type != "AttributeError":
+        return None
+    text = files.get(frames[-1].rpartition("/")[2], "")
+    return (told["kind"], told["name"]) if re.search(rf"\.{re.escape(told['name'])}\b", text) else None
+
+
+_NO_ATTRIBUTE = re.compile(r"^'(?P<kind>[\w.]{1,80})' object has no attribute '(?P<name>\w{1,80})'")
+_FRAME = re.compile(r"^  File \"([^\"\n]{1,400})\", line \d+", re.M)
 _TENSOR = re.compile(r"tensor<([\w?]{1,200})")
 
 

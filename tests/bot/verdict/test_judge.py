@@ -309,6 +309,44 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     assert ("the text is at fault" in verdict.headline) is doubted
 
 
+TRACE = """Traceback (most recent call last):
+  File "/work/a.py", line 9, in <module>
+    M().export()
+  File "/opt/env/tvm/nn.py", line 5, in export
+    return self.forward()
+  File "{last}", line 7, in forward
+    return self.fc(x).relu()
+AttributeError: 'Tensor' object has no attribute 'relu'
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "defences", "outcomes", "kind"),
+    [
+        ("/work/a.py", (), (M, M, M, M), VerdictKind.INVALID_REPRO),
+        ("/opt/env/tvm/op.py", (), (M, M, M, M), VerdictKind.CONFIRMED),
+        ("/work/a.py", ("the docs list relu",), (M, M, M, M), VerdictKind.CONFIRMED),
+        ("/work/a.py", (), (P, P, M, M), VerdictKind.REGRESSION),
+    ],
+    ids=["a row of the testcase", "a row of the compiler", "defended", "known before"],
+)
+def test_an_attribute_that_no_release_has_is_the_testcases_fault(
+    last: str, defences: tuple[str, ...], outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    said = Signature(type="AttributeError", message="'Tensor' object has no attribute 'relu'")
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, files={"a.py": "y = self.fc(x).relu()"}),
+        claim=Claim(kind=ClaimKind.ERROR, signature=said, versions=("1.3",)),
+        reported="1.3",
+    )
+    seen = tuple(
+        observe(version, outcome, signature=said, excerpt=TRACE.format(last=last))
+        for version, outcome in zip(ORDER, outcomes, strict=True)
+    )
+    assert judge(Evidence(plan=plan, observations=seen, findings=(), defences=defences)).kind is kind
+
+
 def unwritten(origin: str) -> Finding:
     return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
 

@@ -168,7 +168,11 @@ def _weigh_shares(reported: float, expected: float) -> Reading:
 def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
     """Return the lines with a value, else all lines, unless they are ``alone`` without lines of the other side."""
     valued = [line for line in lines if _has_value(line)]
-    return valued or ([] if alone else lines)
+    return valued or ([line for line in lines if len(line) >= MIN_ALONE] if alone else lines)
+
+
+MIN_ALONE = 6
+"""Tokens of a line without a value that tell a run alone: ``R.Tensor((), dtype="bool")``. A word may be a remark."""
 
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:

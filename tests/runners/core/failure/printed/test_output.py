@@ -36,6 +36,7 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         (f"{IREE}2xi32=3 4", f"{IREE}2xi32=3 4", "", Reading.WRONG),
         ("loading\nshape 3 4\nsum 9", "loading\nshape 3 4\nsum 7\nmax 5\nmin 1", "", Reading.UNKNOWN),
         ("done", "done", "", Reading.UNKNOWN),
+        ('R.Tensor((), dtype="bool")', 'R.Tensor((), dtype="bool")', "", Reading.WRONG),
         ("ref\n[0 0 1]\ntvm\n[0 1 1]\nmax_abs=4.0", "[0 1 1]\nmax_abs=4.0", "[0 0 1]", Reading.WRONG),
         ("ref\n[0 0 1]\ntvm\n[0 0 1]\nmax_abs=0.0", "[0 1 1]\nmax_abs=4.0", "[0 0 1]", Reading.RIGHT),
         ("ref\n[0 0 1]\ntvm\n[0 1 1]", "[0 1 1]", "[0 0 1]", Reading.UNKNOWN),
