@@ -69,7 +69,8 @@ TITLE_MARKS = (
     _mark(
         Intent.QUESTION,
         3,
-        rf"{_TAG}(?:how (?:to|do|can|should)|is (?:there|it possible)|can (?:i|we|you)|what|where)\b",
+        rf"{_TAG}(?:how (?:to|do|can|should)|is (?:there|it possible)|can (?:i|we|you)|what|where)\b"
+        r"|^[^:]{1,60}: (?:how (?:to|do|can|should) (?:i|we|one)|is it possible)\b",
     ),
     _mark(Intent.DOCUMENTATION, 4, rf"{_TAG}docs?(?:umentation)?\b"),
     _mark(
@@ -124,7 +125,8 @@ PROSE_MARKS = (
     _mark(
         Intent.FEATURE,
         1,
-        r"\b(?:would be (?:nice|great|good|useful)|feature request|i propose|we should"
+        r"\b(?:(?:would|['’]d) be (?:nice|great|good|useful|handy|convenient|helpful)|feature request|i propose"
+        r"|we should"
         r"|we could)\b",
     ),
     _mark(
@@ -313,7 +315,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
             Intent.FAILURE,
             3,
         )  # a command and its input: every error is of the compiler, also an error of its linker
-        if any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose))):
+        says = any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose)))
+        if says and (claim.kind is not ClaimKind.WRONG_RESULT or claim.expected):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
 
 

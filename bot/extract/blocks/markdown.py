@@ -71,7 +71,7 @@ def parse_markdown(body: str, comment: int = 0, first_index: int = 1) -> Documen
     # The parser counts these line breaks too, and replaces NUL.
     text = body.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     source = text.split("\n")
-    fenced = any(_ANY_FENCE.match(line) for line in source)
+    fenced = any(_ANY_FENCE.match(line) or _opens_string(line) for line in source)
     odd = sum(_FENCE_START.match(line) is not None for line in source) % 2 == 1
     builder = _Builder(
         source=source, comment=comment, next_index=first_index, quotes_are_fences=not fenced, odd_fences=odd
@@ -85,6 +85,11 @@ def parse_markdown(body: str, comment: int = 0, first_index: int = 1) -> Documen
     else:
         builder.read_from(start, resplit=False)
     return Document(source=tuple(source), blocks=tuple(builder.blocks), prose=tuple(builder.prose))
+
+
+def _opens_string(line: str) -> bool:
+    """True for a row of Python that opens a string with three quotes: a row of nothing else closes that string."""
+    return not _QUOTE_FENCE.match(line) and any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
 
 
 _PARSER = MarkdownIt("commonmark").disable("reference")
@@ -111,7 +116,7 @@ class _Builder:
     comment: int
     next_index: int
     quotes_are_fences: bool
-    """True if the text has no fence: lines of three quotes are taken for fences."""
+    """True if the text has no fence and no string with three quotes: lines of three quotes are taken for fences."""
     odd_fences: bool
     """True if a line of the text opens a fence, or closes one, and has no counterpart of its own."""
     blocks: list[CodeBlock] = field(default_factory=list)

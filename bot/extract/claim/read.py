@@ -15,7 +15,7 @@ from bot.extract.claim.accused import list_accused
 from bot.extract.claim.counts import read_counts
 from bot.extract.claim.failure import find_signature, list_failure_pieces
 from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
-from bot.extract.claim.value_sentences import VALUES
+from bot.extract.claim.value_sentences import SCALAR, VALUES
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
@@ -63,6 +63,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted
+    if kind is ClaimKind.WRONG_RESULT and not (actual or expected) and _COMES_OUT_AS_NAN.search(source.title):
+        actual = "nan"
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
@@ -85,8 +87,14 @@ def read_claim(source: ClaimSource) -> Claim:
     )
 
 
-_VALUES_ALONE = re.compile(rf"\s*(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})\s*", re.I)
+_VALUES_ALONE = re.compile(rf"\s*(?:(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I)
 """A row of printed values, maybe with a label."""
+_COMES_OUT_AS_NAN = re.compile(
+    r"\b(?:(?:give|return|produce|output|print|yield|become|get|compute)s?|is|are|=)\s+(?:all )?`?-?NaNs?\b"
+    r"|(?:^|[:\]])\s*NaNs? (?:from|in|for|out of|after|when|on)\b(?! inputs?)",
+    re.I,
+)
+"""A title that says that a result is NaN."""
 _CODE = (Kind.PYTHON, Kind.DEFINITIONS)
 
 
@@ -190,7 +198,14 @@ _WRONG = _any_of(
     r"overwrit",
 )
 _ERROR = _any_of(
-    *(r"errors?\b", r"\w+Error\b", r"exceptions?\b", r"fail(?:s|ed|ure|ing)?\b", r"rais(?:es|ed)\b", r"throws?\b"),
+    *(
+        r"(?<!\bno )(?<!without )(?<!\bany )errors?\b",
+        r"\w+Error\b",
+        r"exceptions?\b",
+        r"fail(?:s|ed|ure|ing)?\b",
+        r"rais(?:es|ed)\b",
+        r"throws?\b",
+    ),
     *("assert", r"does ?n[o'’]t (?:work|compile|support|build)", "cannot", "can't", r"can ?not", "unable"),
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),

@@ -32,20 +32,20 @@ class ValuePair:
 
 
 _NUMBER = r"[-+]?(?:\d{1,30}\.\d{1,30}|\.\d{1,30}|\d{1,30})(?:e[-+]?\d{1,3})?"
-_SCALAR = rf"(?:{_NUMBER}|[-+]?(?:nan|inf)|True|False)"
-_LIST = rf"[\[(][\[(\s]{{0,8}}{_SCALAR}\.?(?:[\s,;\])\[(]{{1,8}}{_SCALAR}\.?){{0,63}}[\])\s]{{0,8}}[\])]"
+SCALAR = rf"(?:{_NUMBER}|[-+]?(?:nan|inf)|True|False)"
+_LIST = rf"[\[(][\[(\s]{{0,8}}{SCALAR}\.?(?:[\s,;\])\[(]{{1,8}}{SCALAR}\.?){{0,63}}[\])\s]{{0,8}}[\])]"
 VALUE_ROW = (
-    rf"(?:(?:\d{{1,9}}x){{0,8}}[a-z]{{1,4}}\d{{1,3}}=)?{_SCALAR}(?:(?:, ?| ){_SCALAR}(?![\w%/]|\.\d|-\w)){{1,63}}"
+    rf"(?:(?:\d{{1,9}}x){{0,8}}[a-z]{{1,4}}\d{{1,3}}=)?{SCALAR}(?:(?:, ?| ){SCALAR}(?![\w%/]|\.\d|-\w)){{1,63}}"
 )
 """Several values without brackets, maybe after the type of a tensor: ``3 7``, ``4xf32=8 1 9``."""
 VALUES = rf"(?:{_LIST}|{VALUE_ROW})"
 """Several values, in brackets or without: a single figure may count anything."""
 _VALUE = re.compile(
     rf"`(?P<span>[^`\n]{{1,300}})`|[\"“](?P<quoted>[^\"”\n]{{1,300}})[\"”]"
-    rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){VALUE_ROW}|(?<![\w.%/-]){_SCALAR}(?![\w%/]|\.\d|-\w))",
+    rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){VALUE_ROW}|(?<![\w.%/-]){SCALAR}(?![\w%/]|\.\d|-\w))",
     re.I,
 )
-_HAS_VALUE = re.compile(rf"(?<![\w.]){_SCALAR}(?![\w.]*\()", re.I)
+_HAS_VALUE = re.compile(rf"(?<![\w.]){SCALAR}(?![\w.]*\()", re.I)
 
 _REFERENCES = r"numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager|the reference|a reference"
 _EXPECTED_BEFORE = re.compile(
@@ -157,7 +157,8 @@ _ARGUMENTS = re.compile(r"(?<!array)(?<!tensor)(?<=\w)\([-+\d]?$", re.I)
 """Up to the first character of a value: ``(`` of ``f(1, 2)``, or ``f(1``. ``array([1, 2])`` is printed."""
 _NO_RESULT_BEFORE = re.compile(
     r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
-    r"|columns?|line|element|position|step|tolerance|opset|rank)\s{0,2}$",
+    r"|columns?|line|element|position|step|tolerance|opset|rank|ubuntu|debian|fedora|rhel|centos|macos|windows|wsl"
+    r"|python|cuda|rocm|driver|llvm|clang|gcc|iree|tvm)\s{0,2}$",
     re.I,
 )
 

@@ -170,6 +170,28 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
 
 
+def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Withhold a confirmed error of a check of the program that the testcase builds itself, before any pass.
+
+    The check says which rule the program breaks. Only a pass in between could have broken it for the testcase.
+    """
+    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
+        return verdict
+    failing = [seen for seen in evidence.observations if seen.answer is Answer.BAD]
+    frames = [seen.signature.frames for seen in failing if seen.signature is not None]
+    checks = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.program_checks
+    checked = bool(frames) and all(one and one[0].rpartition(".")[2] in checks for one in frames)
+    code = "\n".join(evidence.plan.testcase.files.values())
+    if not checked or _APPLIES_PASS.search(code):
+        return verdict
+    why = "the error comes from a check of the program that the testcase builds itself, and no pass ran before"
+    settle = "to decide: whether the program keeps the rule in the message"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)
+
+
+_APPLIES_PASS = re.compile(r"\btransform\.\w|\bSequential\(|\bpipeline\b")
+
+
 def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh a reported error that is a check of the call: the error is correct if the testcase calls wrongly.
 

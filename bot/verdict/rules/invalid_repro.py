@@ -133,10 +133,19 @@ def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
     declared, given = pair
     text = "\n".join(evidence.plan.testcase.files.values())
     parts = {part for kind in _TENSOR.findall(text) for part in (kind, *kind.rpartition("x")[::2])}
-    if declared not in parts or given in parts:
+    if declared not in parts or given in parts or _names_type(text, declared):
         return None
     fault = f"its function takes {quote_span(declared, 80)}, the call passes {quote_span(given, 80)}"
     return _blame_text(evidence, fault, "the runtime compares the argument with the type that the program declares")
+
+
+def _names_type(text: str, declared: str) -> bool:
+    """True if a testcase in Python asks for the declared type by its name there: it means to pass that type."""
+    found = re.fullmatch(r"(?P<kind>bf|f|i)(?P<bits>\d{1,3})", declared)
+    if found is None:
+        return False
+    kind = {"bf": "bfloat", "f": "(?<!b)float", "i": "s?int"}[found["kind"]]
+    return re.search(rf"(?<![a-z]){kind}_?{found['bits']}(?!\d)", text, re.I) is not None
 
 
 def _judge_unknown_attribute(evidence: Evidence) -> Verdict | None:

@@ -33,7 +33,9 @@ _CLASS = r"(?=[A-Z0-9_]{0,60}[a-z])[A-Z]\w*"
 """The name of a class: words in capitals alone, such as ``ACTUAL: array([1])``, are labels."""
 _BARE_CLASS = re.compile(rf"^\s{{0,4}}`{{0,2}}(?P<type>{_CLASS})`{{0,2}}(?::(?P<message>.*))?$")
 _ANY_EXCEPTION = re.compile(rf"^(?P<type>(?:[A-Za-z_]\w*\.){{0,8}}{_CLASS})(?:: (?P<message>.*))?$")
-_MLIR_ERROR = re.compile(r"^(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)): (?:fatal )?error: (?P<m>.+)$")
+_MLIR_ERROR = re.compile(
+    r"^(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)|[\w.+-]{1,40}-lld): (?:fatal )?error: (?P<m>.+)$"
+)
 _FLAG_ERROR = re.compile(  # LLVM's command line
     r"(?P<m>Unknown command line argument '[^']{1,200}'|Cannot find option named '[^']{1,200}'"
     r"|for the --?[\w-]{1,100} option: [^\n]{1,200})",

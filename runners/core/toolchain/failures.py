@@ -126,6 +126,8 @@ class FailureVocabulary:
     rejections: tuple[re.Pattern[str], ...] = ()
     """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
     Where every build refuses the text, no run shows anything of the reported failure."""
+    program_checks: tuple[str, ...] = ()
+    """Functions of the compiler that check a program as it is, without changing it."""
     text_rules: tuple[re.Pattern[str], ...] = ()
     """Messages about a rule of the language itself, or of an operation's declared operands: the text breaks it.
     A verifier written by hand is not among them, because it may be wrong."""

@@ -256,6 +256,8 @@ SHAPE = "input0 shape dimension 0 mismatch; expected 1 but have 28; expected sha
         (DTYPE, "func.func @f(%x: tensor<4xf32>)", True),
         (DTYPE, "func.func @f(%x: tensor<4xf64>)", False),  # the compiler demoted what the program declares
         (DTYPE, "func.func @f(%x: tensor<4xf32>, %y: tensor<4xf64>)", False),
+        (DTYPE, "f(%x: tensor<4xf32>)\nasdevicearray(d, x, element_type=HalElementType.FLOAT_32)", False),
+        (DTYPE, "f(%x: tensor<4xf32>)\nf(np.zeros(4, np.float64))", True),
         (DTYPE.replace("f32", "i32").replace("f64", "si32"), "func.func @f(%x: tensor<4xi32>)", False),
         (SHAPE, "func.func @f(%x: tensor<1x784xf32>)", True),
         (SHAPE, "func.func @f(%x: tensor<28x28xf32>)", False),

@@ -101,6 +101,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         [line for line in wrong if not search.finds(line, (*quoted, *right))][:MAX_TELLING],
         [line for line in right if not search.finds(line, wrong)][:MAX_TELLING],
     )
+    if not right and wrong and all(map(_is_no_number, wrong)) and (reading := _look_for_numbers(printed)):
+        return reading
     wrong, right = _select_telling(wrong, alone=not right), _select_telling(right, alone=not wrong)
     if not (wrong or right) or not printed:
         return Reading.UNKNOWN
@@ -116,6 +118,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     gone = [line for line in wrong if not search.finds(line, printed)] if as_reported else []
     if not right and any(_has_become_right(line, masked) for line in gone):
         return Reading.CHANGED  # the lines that are left were right in the report too
+    if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
+        return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
@@ -129,6 +133,26 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if any(_differs_by(named, line, masked) for line in wrong):
         return Reading.RIGHT
     return Reading.UNKNOWN
+
+
+def _judges_itself(line: Line) -> bool:
+    """True for a line that says how wrong a result is, whatever its value: ``b diff 3.18 FAIL``."""
+    label = " ".join(token for token in line if isinstance(token, str))
+    return bool(_BAD_WORDS.intersection(line)) or _DIFFERENCE.search(label) is not None
+
+
+def _is_no_number(line: Line) -> bool:
+    """True for a line of nothing but NaN and infinities: the report only says that they come out."""
+    values = [token for token in line if token not in _BETWEEN]
+    return bool(values) and all(isinstance(token, float) and not math.isfinite(token) for token in values)
+
+
+def _look_for_numbers(printed: Sequence[Line]) -> Reading | None:
+    """Return whether NaN or infinities are among the printed numbers; None for an output without numbers."""
+    numbers = [token for line in printed for token in line if isinstance(token, float)]
+    if not numbers:
+        return None
+    return Reading.CHANGED if all(map(math.isfinite, numbers)) else Reading.WRONG
 
 
 MAX_NAMED = 4

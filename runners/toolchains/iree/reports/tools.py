@@ -230,6 +230,7 @@ TOOLS = CommandLineTools(
     programs=frozenset(
         {
             *("iree-compile", "iree-opt", "iree-run-module", "iree-benchmark-module", "iree-dump-module"),
+            *("iree-create-parameters", "iree-convert-parameters", "iree-dump-parameters"),
             *("iree-import-onnx", "iree-run-mlir", "iree-check-module", "iree-translate"),
             *("iree-benchmark-executable", "ireec"),
         }

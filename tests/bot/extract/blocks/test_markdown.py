@@ -62,6 +62,7 @@ def test_a_fence_may_end_behind_the_last_word_of_its_code() -> None:
 def test_three_quotes_are_a_fence_only_where_no_real_fence_is() -> None:
     """A docstring in real code is no fence."""
     assert parse_blocks("'''python\na\n'''\n") == [("python", "a\n", (2, 2))]
+    assert parse_blocks('x = """\na\n"""\ny = 1\n"""\nb\n"""\n') == []
     assert parse_blocks("```py\n'''\na\n'''\n```\n") == [("py", "'''\na\n'''\n", (2, 4))]
 
 
