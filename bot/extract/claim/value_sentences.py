@@ -158,7 +158,7 @@ _ARGUMENTS = re.compile(r"(?<!array)(?<!tensor)(?<=\w)\([-+\d]?$", re.I)
 _NO_RESULT_BEFORE = re.compile(
     r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
     r"|columns?|line|element|position|step|tolerance|opset|rank|ubuntu|debian|fedora|rhel|centos|macos|windows|wsl"
-    r"|python|cuda|rocm|driver|llvm|clang|gcc|iree|tvm)\s{0,2}$",
+    r"|python|cuda|rocm|driver|llvm|clang|gcc)\s{0,2}$",
     re.I,
 )
 

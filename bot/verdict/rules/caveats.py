@@ -133,13 +133,18 @@ def _judge_expectation(verdict: Verdict) -> Verdict:
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold the verdict on a wrong value where the testcase reads memory that it never wrote."""
+    """Withhold the verdict on a wrong value where the program reads memory that it never wrote, or out of bounds."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
-    if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
-        return verdict
-    why = "the testcase reads memory that it never wrote, so its result may be undefined"
-    settle = "to decide: whether the failure stays with that memory initialized"
-    return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+    kinds = {one.kind for one in evidence.findings}
+    if wrong_value and FindingKind.UNINITIALIZED_READ in kinds:
+        why = "the testcase reads memory that it never wrote, so its result may be undefined"
+        settle = "to decide: whether the failure stays with that memory initialized"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+    if wrong_value and FindingKind.OUT_OF_BOUNDS_ACCESS in kinds:
+        why = "a run that checks accesses finds one out of bounds: if the testcase makes it, the result is undefined"
+        settle = "to decide: whether the testcase itself computes that index"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+    return verdict
 
 
 HOW_TO_CALL = re.compile(

@@ -311,6 +311,28 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     assert ("the text is at fault" in verdict.headline) is doubted
 
 
+@pytest.mark.parametrize(
+    ("frame", "code", "kind"),
+    [
+        ("tvm.relax.analysis.analysis.well_formed", "check(module)", VerdictKind.INCONCLUSIVE),
+        ("tvm.relax.analysis.analysis.well_formed", "relax.transform.FuseOps()(m)", VerdictKind.CONFIRMED),
+        ("tvm.relax.op.matmul", "check(module)", VerdictKind.CONFIRMED),
+    ],
+    ids=["a check of what was built", "a pass ran before", "no check"],
+)
+def test_a_check_of_a_program_that_the_testcase_builds_accuses_no_compiler(
+    frame: str, code: str, kind: VerdictKind
+) -> None:
+    said = Signature(type="ValueError", message="x is used outside its block", frames=(frame,))
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, files={"a.py": code}),
+        claim=Claim(kind=ClaimKind.ERROR, signature=said),
+    )
+    seen = tuple(observe(version, M, signature=said) for version in ORDER)
+    assert judge(Evidence(plan=plan, observations=seen, findings=())).kind is kind
+
+
 TRACE = """Traceback (most recent call last):
   File "/work/a.py", line 9, in <module>
     M().export()

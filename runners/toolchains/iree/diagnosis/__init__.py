@@ -8,8 +8,9 @@ from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.toolchains.iree.diagnosis.calls import check_call
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
-from runners.toolchains.iree.diagnosis.embedded import compile_only, read_embedded
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
+from runners.toolchains.iree.diagnosis.python_programs.called import read_called
+from runners.toolchains.iree.diagnosis.python_programs.embedded import compile_only, read_embedded
 from runners.toolchains.iree.diagnosis.reference import check_definitions
 from runners.toolchains.iree.diagnosis.source_text import check_source_text
 from runners.toolchains.iree.diagnosis.unwritten_tensors import check_unwritten_tensors
@@ -24,6 +25,8 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text)),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_unwritten_tensors)),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_called(check_definitions, same_values=True)),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_called(check_bounds, same_values=False)),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(compile_only(bisect_passes)), needs_reproducible=True),
 )
 COMPARISONS: Sequence[Comparison] = (compare_dispatches,)

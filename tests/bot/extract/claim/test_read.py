@@ -50,6 +50,8 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm: no shape check of an argument", "It wants 4 rows, I give 5. I expected an error.", ClaimKind.ACCEPTED),
         ("f(1.0) instead of f(x) raises INVALID_ARGUMENT", "", ClaimKind.ERROR),
         ("tvm: zeros instead of ones", "Each raise of the limit helps.", ClaimKind.WRONG_RESULT),
+        ("tvm: scalars", "Each is lost. There's no error.\n\n```\nf32: 0.0\nf64: 2.5\n```", ClaimKind.WRONG_RESULT),
+        ("IREE", "```\nx-lld: error: undefined symbol: exp\n>>> by -:2\n```", ClaimKind.ERROR),
         ("tvm: float scalars", "It doesn't work. Output: `(3, 0.0)`. I expect (3, 2.5).", ClaimKind.WRONG_RESULT),
         ("tvm exits with no error message", "", ClaimKind.WRONG_RESULT),
         ("tvm: a negative axis", "The builder takes it. I expected an error here.", ClaimKind.ACCEPTED),
@@ -502,6 +504,20 @@ def test_output_is_read_from_comments_rows_and_spans(
 ) -> None:
     claim = extract_claim(OUTPUT.format(said=said, comment=comment, more=more), "[Bug] tvm: wrong result")
     assert (claim.actual, claim.expected) == (actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("title", "actual"),
+    [
+        ("cbrt(inf) is NaN", "nan"),
+        ("softmax on CPU: NaNs for rows of zeros", "nan"),
+        ("max with NaN inputs is wrong", ""),
+        ("relu turns NaN into 0", ""),
+    ],
+)
+def test_a_title_may_say_that_a_result_is_not_a_number(title: str, actual: str) -> None:
+    said = "I get it on Ubuntu 22.04. I see the `axis` argument.\n\n```python\nimport tvm\nprint(tvm.x(3))\n```"
+    assert extract_claim(said, f"tvm: {title}" if actual == "" else title).actual == actual
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from runners.core.findings import BY_DEFINITION, EXACT, VOTE, Vote
 from runners.core.protocol import Exited, Finding, FindingKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number
-from runners.toolchains.iree.diagnosis.reference.elementwise import compute_result
+from runners.toolchains.iree.diagnosis.reference.elementwise import Values, compute_results
 
 _PRINTED = re.compile(
-    r"(?:^ *actual:|^result\[0\]: hal\.buffer_view) *\n(?P<shape>(?:\d{1,9}x){0,8})(?P<element>i\d{1,2}|f\d{2})="
-    r"(?P<values>[^\n]{1,20000})",
+    r"(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n(?P<shape>(?:\d{1,9}x){0,8})"
+    r"(?P<element>i\d{1,2}|f\d{2})=(?P<values>[^\n]{1,20000})",
     re.M,
 )
 _DIGITS = {"f16": 2e-3, "f32": 2e-5, "f64": 2e-5}
@@ -26,31 +26,41 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     seen = failure.seen
     printed = list(_PRINTED.finditer(seen.excerpt))
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
-    if len(printed) != 1 or "result[1]" in seen.excerpt or not (wrong or seen.ended == Exited(code=0)):
+    if not printed or not (wrong or seen.ended == Exited(code=0)):
         return NOTHING_FOUND
-    right = compute_result(failure.testcase)
-    words = [one for one in re.split(r"[\s\[\]]+", printed[0]["values"]) if one]
-    if right is None or right.element != printed[0]["element"] or len(words) != len(right.numbers):
+    results = compute_results(failure.testcase)
+    if results is None or len(printed) != len(results) or f"result[{len(results)}]" in seen.excerpt:
         return NOTHING_FOUND
-    try:
-        values = [float(word) if right.element in FLOATS else int(word) for word in words]
-    except ValueError:  # shortened output
+    compared = [_compare_result(one, right) for one, right in zip(printed, results, strict=True)]
+    if None in compared:
         return NOTHING_FOUND
-    differing = [
-        at for at, (a, b) in enumerate(zip(values, right.numbers, strict=True)) if not _agree(a, b, right.element)
-    ]
-    exact = all(f"{a:g}" == f"{b:g}" for a, b in zip(values, right.numbers, strict=True))
-    vote = Vote.AGREES
-    told: dict[str, object] = {EXACT: exact}
-    if differing:
-        at = differing[0]
-        vote, told = Vote.DIFFERS, {"at": f"[{at}]", "returned": words[at], "expected": f"{right.numbers[at]:g}"}
+    known = [one for one in compared if one is not None]
+    differing = next((one for one in known if "at" in one), None)
+    vote = Vote.AGREES if differing is None else Vote.DIFFERS
+    told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in known)} if differing is None else differing
     finding = Finding(
         kind=FindingKind.REFERENCE,
         summary=f"the definitions of the operations give {'another value' if differing else 'the same value'}",
         evidence={"name": BY_DEFINITION, VOTE: vote.value, "version": seen.version, **told},
     )
     return Diagnosis(findings=(finding,))
+
+
+def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] | None:
+    """Return where a printed result differs, else whether each printed digit is right; None if it cannot be read."""
+    words = [one for one in re.split(r"[\s\[\]]+", printed["values"]) if one]
+    if right.element != printed["element"] or len(words) != len(right.numbers):
+        return None
+    try:
+        values = [float(word) if right.element in FLOATS else int(word) for word in words]
+    except ValueError:  # shortened output
+        return None
+    pairs = list(zip(values, right.numbers, strict=True))
+    differing = next((at for at, (a, b) in enumerate(pairs) if not _agree(a, b, right.element)), None)
+    if differing is not None:
+        expected = f"{right.numbers[differing]:g}"
+        return {"at": f"[{differing}]", "returned": words[differing], "expected": expected}
+    return {EXACT: all(f"{a:g}" == f"{b:g}" for a, b in pairs)}
 
 
 def _agree(a: Number, b: Number, element: str) -> bool:

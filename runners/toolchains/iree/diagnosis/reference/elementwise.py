@@ -71,14 +71,14 @@ _COMPUTE = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE})?)\s*:\s*{_TYPE.format('t')}$"
 )
 _EMPTY = re.compile(rf"{_VALUE}\s*=\s*tensor\.empty\(\)\s*:[^\n]*$")
-_RETURN = re.compile(rf"(?:return|linalg\.yield)\s+(?P<of>{_VALUE})\s*:\s*{_TYPE.format('t')}$")
+_RETURN = re.compile(rf"(?:return|linalg\.yield)\s+(?P<of>{_VALUE}(?:\s*,\s*{_VALUE}){{0,15}})\s*:[^\n]*$")
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
 
 
-def compute_result(testcase: Testcase) -> Values | None:
-    """Return the only result of the function that the command calls; None if the program is not elementwise."""
+def compute_results(testcase: Testcase) -> tuple[Values, ...] | None:
+    """Return the results of the function that the command calls; None if the program is not elementwise."""
     sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
     runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
     if len(sources) != 1 or len(runs) != 1 or len(sources[0]) > MAX_CHARS:
@@ -126,7 +126,7 @@ def _read_number(word: str, element: str) -> Number | None:
         return None
 
 
-def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> Values | None:
+def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> tuple[Values, ...] | None:
     """Run the lines of a function. A ``linalg.generic`` counts as one line."""
     known = dict(given)
     at = 0
@@ -141,11 +141,16 @@ def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> 
             known[generic["to"]] = result
         elif line := body[at:end].strip():
             if returned := _RETURN.match(line):
-                return known.get(returned["of"])
+                return _get_returned(returned, known)
             if not _run_line(line, known):
                 return None
         at = end + 1
     return None
+
+
+def _get_returned(returned: re.Match[str], known: dict[str, Values]) -> tuple[Values, ...] | None:
+    names = [name.strip() for name in returned["of"].split(",")]
+    return tuple(known[name] for name in names) if all(name in known for name in names) else None
 
 
 def _run_generic(found: re.Match[str], known: dict[str, Values], maps: dict[str, str]) -> Values | None:
@@ -163,7 +168,8 @@ def _run_generic(found: re.Match[str], known: dict[str, Values], maps: dict[str,
     inner |= {name: values for name, values in known.items() if name not in elements and len(values.numbers) == 1}
     for line in filter(None, map(str.strip, found["body"].split("\n")[:MAX_LINES])):
         if returned := _RETURN.match(line):
-            return inner.get(returned["of"])
+            results = _get_returned(returned, inner)
+            return results[0] if results is not None and len(results) == 1 else None
         if not _run_line(line, inner):
             return None
     return None

@@ -8,7 +8,7 @@ from runners.core.findings import VOTE
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
-from runners.toolchains.iree.diagnosis.reference.elementwise import compute_result
+from runners.toolchains.iree.diagnosis.reference.elementwise import compute_results
 from tests.support.means import make_means
 from tests.support.observed import observe
 
@@ -57,9 +57,15 @@ def program(text: str, *inputs: str) -> Testcase:
     ],
 )
 def test_an_elementwise_program_is_computed(testcase: Testcase, numbers: tuple[int, ...]) -> None:
-    result = compute_result(testcase)
-    assert result is not None
-    assert result.numbers == numbers
+    results = compute_results(testcase)
+    assert results is not None
+    assert [one.numbers for one in results] == [numbers]
+
+
+def test_each_result_of_a_program_is_computed() -> None:
+    results = compute_results(program(TWO_RESULTS, "3xi32=-7,7,-9", "3xi32=2,2,4"))
+    assert results is not None
+    assert [one.numbers for one in results] == [(-3, 3, -2), (-1, 1, -1)]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +85,16 @@ def test_an_elementwise_program_is_computed(testcase: Testcase, numbers: tuple[i
 )
 def test_a_program_that_is_not_plainly_elementwise_has_no_result(testcase: Testcase) -> None:
     """No guess: a reference that may be wrong is no reference."""
-    assert compute_result(testcase) is None
+    assert compute_results(testcase) is None
 
 
+TWO_RESULTS = """\
+func.func @main(%x: tensor<3xi32>, %y: tensor<3xi32>) -> (tensor<3xi32>, tensor<3xi32>) {
+  %q = arith.divsi %x, %y : tensor<3xi32>
+  %r = arith.remsi %x, %y : tensor<3xi32>
+  return %q, %r : tensor<3xi32>, tensor<3xi32>
+}
+"""
 WRONG = Signature(type="unexpected-output", message="element at index 0 (7) does not match the expected (6)")
 
 
@@ -108,4 +121,4 @@ def test_the_printed_result_is_compared(printed: str, vote: str | None, checked:
 
 
 def test_a_large_text_is_left_alone() -> None:
-    assert compute_result(program("func.func @main(%a: i32) {\n" * 10_000, "1")) is None
+    assert compute_results(program("func.func @main(%a: i32) {\n" * 10_000, "1")) is None
