@@ -316,7 +316,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
             3,
         )  # a command and its input: every error is of the compiler, also an error of its linker
         says = any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose)))
-        if says and (claim.kind is not ClaimKind.WRONG_RESULT or claim.expected):
+        if says and (claim.expected or parsed.signature is not None or Kind.OUTPUT not in kinds):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
 
 

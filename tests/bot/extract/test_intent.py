@@ -157,6 +157,28 @@ def test_a_title_that_asks_for_support_stands_above_a_failure_that_the_author_me
         assert _read("Support gelu in the C backend", f"{says}\n\n{shown}") is intent
 
 
+REQUESTED = """### Request description
+
+It'd be handy to have a flag for this.
+
+```mlir
+func.func @third(%a: tensor<1xf32>) -> tensor<1xf32> {
+  return %a : tensor<1xf32>
+}
+```
+
+```
+$ iree-compile third.mlir --iree-hal-target-backends=llvm-cpu -o third.vmfb
+$ iree-run-module --module=third.vmfb --function=third --input=1xf32=1
+EXEC @third
+result[0]: hal.buffer_view
+1xf32=0.333333
+```
+
+I write a file instead, and this doesn't work well in tests.
+"""
+
+
 def _read(title: str, body: str, *labels: str) -> Intent:
     issue = Issue(
         source="-", title=title, body=body, sha256="0" * 64, created=date(2025, 5, 1), labels=labels, author="ada",
@@ -170,6 +192,13 @@ def _read(title: str, body: str, *labels: str) -> Intent:
     [
         (Intent.FAILURE, "A fused exp of bf16 needs a symbol that is not there", LINKED, ()),
         (Intent.QUESTION, "How do I print the generated source?", "I could not find a function for this.", ()),
+        (
+            Intent.QUESTION,
+            "ToMixedPrecision: how do I keep one call as it is?",
+            "I see the `fp16_input_names` argument.\n\n```python\nimport tvm\ntvm.relax.x().show()\n```",
+            ("question",),
+        ),
+        (Intent.FEATURE, "[tools] print all digits", REQUESTED, ("enhancement",)),
         (Intent.QUESTION, "[Question] Tuning without a GPU", "Is there a way to tune on a CPU only?", ("question",)),
         (Intent.FEATURE, "Add a cost model for convolutions", "It would be nice to have one.", ("enhancement",)),
         (Intent.FEATURE, "[RFC] A second memory planner", "## Motivation\n\nPlans get long.\n", ()),
