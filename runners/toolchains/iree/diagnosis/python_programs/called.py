@@ -8,7 +8,7 @@ prints what the program got.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -38,11 +38,20 @@ class _Call(msgspec.Struct, frozen=True):
     results: Annotated[tuple[_Value, ...], msgspec.Meta(max_length=16)]
 
 
-def read_called(diagnose: Diagnose, *, same_values: bool) -> Diagnose:
-    """Return the diagnoser of Python programs that does what ``diagnose`` does for a command with inputs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandCheck:
+    """A diagnoser of commands with inputs."""
 
-    ``same_values``: the command must print the results that the program got. What is read out of bounds differs from
-    process to process. A reference that agrees with one call says nothing about the others: it must agree with all.
+    diagnose: Diagnose
+    same_values: bool
+    """True if it examines the printed results: then the command must print what the program got. What is read out of
+    bounds differs from process to process."""
+
+
+def read_called(*checks: CommandCheck) -> Diagnose:
+    """Return the diagnoser of Python programs that puts each of their calls to the checks as a command.
+
+    A reference that agrees with one call says nothing about the others: it must agree with all.
     """
 
     def diagnose_calls(failure: Failure, means: Means) -> Diagnosis:
@@ -53,21 +62,23 @@ def read_called(diagnose: Diagnose, *, same_values: bool) -> Diagnose:
         if signature.type not in _ABOUT_VALUES:
             return NOTHING_FOUND
         calls, whole = _record_calls(modules[0], failure, means)
-        controls: list[Observation] = []
-        agreeing: list[Finding] = []
-        for call in calls:
-            command = _make_command(modules[0], call)
-            seen = means.run(failure.seen.version, Variant.CONTROL, command, failure.seen.device)
-            controls.append(seen)
-            if seen.ended != Exited(code=0) or (same_values and not _prints_results(seen, call)):
-                continue
-            found = diagnose(replace(failure, testcase=command, seen=seen), means)
-            controls += found.controls
-            if any(get_vote(one) is not Vote.AGREES for one in found.findings):
-                return replace(found, controls=tuple(controls))
-            agreeing += found.findings
-        findings = tuple(agreeing[:1]) if whole and len(agreeing) == len(calls) else ()
-        return Diagnosis(controls=tuple(controls), findings=findings) if controls else NOTHING_FOUND
+        commands = [_make_command(modules[0], call) for call in calls]
+        controls = [
+            means.run(failure.seen.version, Variant.CONTROL, command, failure.seen.device) for command in commands
+        ]
+        for check in checks:
+            agreeing: list[Finding] = []
+            for call, command, seen in zip(calls, commands, tuple(controls), strict=False):
+                if seen.ended != Exited(code=0) or (check.same_values and not _prints_results(seen, call)):
+                    continue
+                found = check.diagnose(replace(failure, testcase=command, seen=seen), means)
+                controls += found.controls
+                if any(get_vote(one) is not Vote.AGREES for one in found.findings):
+                    return replace(found, controls=tuple(controls))
+                agreeing += found.findings
+            if agreeing and whole and len(agreeing) == len(calls):
+                return Diagnosis(controls=tuple(controls), findings=(agreeing[0],))
+        return Diagnosis(controls=tuple(controls)) if controls else NOTHING_FOUND
 
     return diagnose_calls
 

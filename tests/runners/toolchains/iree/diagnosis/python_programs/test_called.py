@@ -9,7 +9,7 @@ import pytest
 from runners.core.findings import VOTE
 from runners.core.protocol import Exited, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure
-from runners.toolchains.iree.diagnosis.python_programs.called import read_called
+from runners.toolchains.iree.diagnosis.python_programs.called import CommandCheck, read_called
 from runners.toolchains.iree.diagnosis.reference import check_definitions
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 from tests.support.means import make_means
@@ -47,7 +47,7 @@ def diagnose(claims: str, printed: str = "2xi32=-3 3") -> list[object]:
         return observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=excerpt, variant=variant)
 
     means = make_means(run, hook=lambda _version, _testcase: claims)
-    found = read_called(check_definitions, same_values=True)(FAILURE, means)
+    found = read_called(CommandCheck(diagnose=check_definitions, same_values=True))(FAILURE, means)
     assert all(testcase.steps[1][3:] == ("--function=div", *(f"--input={one}" for one in INPUTS)) for testcase in ran)
     return [one.evidence[VOTE] for one in found.findings]
 
@@ -83,5 +83,5 @@ def test_an_access_out_of_bounds_is_found_although_what_is_read_differs_between_
         return observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=int(device == "vmvx")), excerpt=said)
 
     means = make_means(run, hook=lambda _version, _testcase: call("2xi32=1 2"))
-    found = read_called(check_bounds, same_values=False)(FAILURE, means)
+    found = read_called(CommandCheck(diagnose=check_bounds, same_values=False))(FAILURE, means)
     assert [one.evidence["offset"] for one in found.findings] == [99]
