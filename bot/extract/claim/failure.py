@@ -38,7 +38,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     said = "\n".join(p.text for p in document.prose if not p.heading)
     if (block := _read_mismatch(said)) is not None:
         return block
-    bare = parse_signature(said, ALL_FAILURES)
+    bare = _cut_at_span_end(parse_signature(said, ALL_FAILURES))
     relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
     if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
@@ -57,6 +57,13 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         return stated
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
     return _find_in_sentences(running) or titled or bare
+
+
+def _cut_at_span_end(found: Signature | None) -> Signature | None:
+    """Return the signature without the sentence behind the code span that holds its message."""
+    if found is None or found.message.count("`") % 2 == 0:
+        return found
+    return msgspec.structs.replace(found, message=found.message.partition("`")[0].strip())
 
 
 _IN_TEXT = re.compile(

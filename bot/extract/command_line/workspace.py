@@ -211,7 +211,7 @@ def _is_quoted(output: str, name: str, piece: Piece) -> bool:
 
 _FLAG_FILE = re.compile(r"^(--?[\w-]+=(?:[\w.-]+=)?@?)([\w.+-]+\.(\w+))$")
 _DATA_SUFFIXES = {"mlir", "npy", "bin", "safetensors", "gguf", "td", "txt", "json"}
-_WRITES = re.compile(r"dump|output|export|trace|save|reproducer|-to=", re.I)
+_WRITES = re.compile(r"dump|output|export|trace|save|reproducer|instrument|statistics|profile|timing|log|-to=", re.I)
 
 
 def add_flag_files(work: Workspace, argv: Sequence[str]) -> None:

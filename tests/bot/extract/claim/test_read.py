@@ -79,6 +79,14 @@ def test_evidence_decides_the_kind_before_prose(title: str, body: str, kind: Cla
     assert extract(make_issue(body + CODE, title)).claim.kind is kind
 
 
+def test_a_message_in_a_code_span_ends_with_the_span() -> None:
+    """The sentence behind it may have further spans."""
+    said = "IREE says `INVALID_ARGUMENT; expected f32 but have f64`. With `4xf32=1` it runs."
+    found = extract_claim(f"{said}\n{CODE}", "IREE: a wrong type").signature
+    assert found is not None
+    assert found.message == "expected f32 but have f64"
+
+
 def test_a_failed_assertion_of_the_testcase_is_a_wrong_result() -> None:
     """A failed assertion of the compiler is an error."""
     body = """
