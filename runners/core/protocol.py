@@ -99,8 +99,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     good: tuple[Name, ...] = ()
     """Versions that the report calls good."""
     told: Text = ""
-    """Title, prose and quoted output of a report from which no failure's signature could be read: a failure whose
-    message stands there is the reported one. Empty for other reports."""
+    """Title, prose and quoted output: a failure whose message stands there is a reported one. Empty if the signature is
+    an exception or a crash, beside which no other failure is looked for."""
     sometimes: bool = False
     """True if the report calls the failure flaky: then more than two runs have to agree."""
     accused: tuple[Name, ...] = ()

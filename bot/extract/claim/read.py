@@ -18,6 +18,7 @@ from bot.extract.claim.quoted_output import find_telling_line, read_comments, re
 from bot.extract.claim.value_sentences import SCALAR, VALUES
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Claim, ClaimKind, Signature
 
@@ -81,7 +82,7 @@ def read_claim(source: ClaimSource) -> Claim:
         devices=tuple(d[:512] for d in source.devices[:8]),
         actual=actual,
         expected=expected,
-        told=_collect_told(source) if signature is None or signature.type == OUTPUT_TYPE else "",
+        told=_collect_told(source) if signature is None or signature.type in _MAY_BE_ONE_OF_TWO else "",
         accused=list_accused(source.title),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
@@ -96,6 +97,10 @@ _COMES_OUT_AS_NAN = re.compile(
 )
 """A title that says that a result is NaN."""
 _CODE = (Kind.PYTHON, Kind.DEFINITIONS)
+
+
+_MAY_BE_ONE_OF_TWO = (OUTPUT_TYPE, COMPILER_DIAGNOSTIC)
+"""Types of signatures beside which the report may quote another failure: of the run behind a compilation."""
 
 
 def _collect_told(source: ClaimSource) -> str:

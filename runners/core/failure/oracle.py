@@ -205,6 +205,9 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     if context.drift is not None:
         return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
     if _gets_past_compiling(claim, steps, context.compilers):
+        if _is_told(claim.told, seen, text, context):
+            why = "compiles, and then ends with another failure that the report quotes"
+            return Classification(outcome=Outcome.MATCH, why=why, signature=seen)
         why = f"compiles, and the report fails while compiling; then it ends with {describe_type(seen.type)}"
         return Classification(outcome=Outcome.PASS, why=why, signature=seen)
     if claim.kind is ClaimKind.WRONG_RESULT and claim.actual:

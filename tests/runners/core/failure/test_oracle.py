@@ -126,6 +126,25 @@ def test_each_diagnostic_of_a_failing_compiler_is_the_reported_one(quoted: str, 
 
 
 @pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ("It ends with `ref is null; while invoking native function x`", Outcome.MATCH),
+        ("It ends.", Outcome.PASS),
+    ],
+)
+def test_a_run_may_end_with_the_second_failure_that_a_report_quotes(told: str, outcome: Outcome) -> None:
+    """The diagnostic of the compiler comes first, and another release may not print it."""
+    claim = Claim(
+        kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="initializer is out of order"), told=told
+    )
+    compiled = StepResult(argv=("iree-compile", "a.mlir"), ended=Exited(code=0))
+    said = "c/vm/ref.h:223: INVALID_ARGUMENT; ref is null; while invoking native function x"
+    ran = StepResult(argv=("iree-run-module",), ended=Exited(code=1), stderr=said)
+    context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, compilers=("iree-compile",))
+    assert classify_run(Exited(code=1), [compiled, ran], context).outcome is outcome
+
+
+@pytest.mark.parametrize(
     ("title", "matches"),
     [
         ("f(x): undefined symbol: truncf", True),
