@@ -99,8 +99,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     good: tuple[Name, ...] = ()
     """Versions that the report calls good."""
     told: Text = ""
-    """Title, prose and quoted output: a failure whose message stands there is a reported one. Empty if the signature is
-    an exception or a crash, beside which no other failure is looked for."""
+    """Title, prose and quoted output: a failure whose message stands there is a reported one. Empty beside an
+    exception or a crash, with which no other failure is compared."""
     sometimes: bool = False
     """True if the report calls the failure flaky: then more than two runs have to agree."""
     accused: tuple[Name, ...] = ()

@@ -35,6 +35,8 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("2xf32=0.5 0.5", "nan", "", Reading.CHANGED),
         ("2xf32=0.5 NAN", "nan", "", Reading.WRONG),
         ("done", "nan", "", Reading.UNKNOWN),
+        ("static [[8. 9.]]\ndynamic [[0. 4e-44]]", "", "[[8. 9.]]", Reading.UNKNOWN),
+        ("static [[8. 9.]]\ndynamic [[8. 9.]]", "", "[[8. 9.]]", Reading.RIGHT),
         ("result 3", "", "", Reading.UNKNOWN),
         (f"{IREE}2xi32=1 2", f"{IREE}2xi32=3 4", "", Reading.UNKNOWN),
         (f"{IREE}2xi32=3 4", f"{IREE}2xi32=3 4", "", Reading.WRONG),
