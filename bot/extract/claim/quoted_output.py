@@ -174,9 +174,7 @@ def _find_result_lines(text: str) -> str:
 
 def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
     last = ""
-    for before, span in _iter_spans(text):
-        if _NAMED_SPAN.match(text, text.find(span, len(before)) + len(span)):
-            continue
+    for before, span in _iter_spans(_NAMED_SPAN.sub("a name", text)):
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
             expected.append(span)
@@ -197,11 +195,11 @@ def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
 
 
 _NAMED_SPAN = re.compile(
-    r"`+ (?:argument|parameter|option|flag|attribute|keyword|pass|function|method|class|module|operator|op|field|file"
-    r"|variable|dialect)s?\b",
+    r"`[^`\n]{1,200}` (?:argument|parameter|option|flag|attribute|keyword|pass|function|method|class|module|operator"
+    r"|op|field|file|variable|dialect)s?\b",
     re.I,
 )
-"""Behind a code span: its words are a name, not what was printed."""
+"""A code span that is a name, and not what was printed."""
 _QUOTED = re.compile(
     r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?"
     r"|gives?|gets?"

@@ -151,7 +151,8 @@ _LOOP_OF_ROWS = re.compile(
 def _unroll_rows(loop: re.Match[str]) -> str:
     """Return the rounds of a loop in several rows, one below the other."""
     name = re.compile(rf"\$(?:{loop['name']}\b|\{{{loop['name']}\}})")
-    return "\n".join(name.sub(value, loop["body"].rstrip("\n")) for value in loop["values"].split()[:MAX_ROUNDS])
+    rounds = [name.sub(value, loop["body"].rstrip("\n")) for value in loop["values"].split()[:MAX_ROUNDS]]
+    return "\n".join(one[:MAX_COMMAND_CHARS] for one in rounds)
 
 
 def _split_commands(line: str) -> Iterator[list[str]]:

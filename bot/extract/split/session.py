@@ -87,7 +87,8 @@ def _expand_variables(rows: list[str]) -> list[str]:
     expanded = []
     for row in rows:
         if known and len(row) < MAX_ROW_CHARS:
-            row = _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), row)
+            longer = _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), row)
+            row = longer if len(longer) < MAX_ROW_CHARS else row
         if (assigned := _ASSIGNMENT.match(row)) is not None and len(known) < MAX_VARIABLES:
             known[assigned["name"]] = assigned["double"] or assigned["single"] or assigned["bare"] or ""
         expanded.append(row)
@@ -100,13 +101,16 @@ _VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))")
 
 
 def _is_used(rows: Sequence[str], row: int) -> bool:
-    """True for a row that assigns a shell variable, above commands. Below a prompt, such a row is output."""
+    """True for a row that assigns a shell variable above a command or a loop. Near a prompt, such a row is output."""
     if not _ASSIGNS.match(rows[row]):
         return False
-    commands = [line for line in rows[row + 1 : row + MAX_LOOP_ROWS] if is_command(line)]
-    return bool(commands) and not any(PROMPTED_LINE.match(line) for line in (*rows[:row], *commands))
+    near = rows[row + 1 : row + MAX_NEAR_ROWS]
+    below = next((line for line in near if line.strip() and not _ASSIGNS.match(line)), "")
+    typed = is_command(below) or _LOOP_HEAD.match(below) is not None
+    return typed and not any(map(PROMPTED_LINE.match, (*rows[max(0, row - MAX_NEAR_ROWS) : row], below)))
 
 
+MAX_NEAR_ROWS = 20
 _ASSIGNS = re.compile(r"\s{0,8}(?:export )?[A-Za-z_]\w{0,40}=\S")
 
 

@@ -220,8 +220,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
 
 
 def _quotes_no_error(evidence: Evidence) -> bool:
-    claim = evidence.plan.claim
-    return claim.kind is ClaimKind.ERROR and claim.signature is None
+    return _quotes_no_failure(evidence) and evidence.plan.claim.kind is ClaimKind.ERROR
 
 
 def _find_changed_output(evidence: Evidence) -> str | None:

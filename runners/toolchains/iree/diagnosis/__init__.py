@@ -16,7 +16,7 @@ from runners.toolchains.iree.diagnosis.source_text import check_source_text
 from runners.toolchains.iree.diagnosis.unwritten_tensors import check_unwritten_tensors
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 
-check_calls = read_called(
+check_called = read_called(
     CommandCheck(diagnose=check_definitions, same_values=True), CommandCheck(diagnose=check_bounds, same_values=False)
 )
 DIAGNOSERS: Sequence[Diagnoser] = (
@@ -28,7 +28,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text)),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_unwritten_tensors)),
-    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_calls),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_called),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(compile_only(bisect_passes)), needs_reproducible=True),
 )
 COMPARISONS: Sequence[Comparison] = (compare_dispatches,)
