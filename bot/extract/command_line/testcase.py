@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,8 +13,9 @@ from bot.extract.command_line.assemble import assemble_commands, assemble_plain_
 from bot.extract.command_line.dumps import run_dumped_pass
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
+from bot.extract.command_line.shell import ToolCall
 from bot.extract.command_line.steps import print_products
-from bot.extract.command_line.workspace import Workspace
+from bot.extract.command_line.workspace import Workspace, take_last_name
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
@@ -35,7 +37,7 @@ def extract_commands(
     ``ignored`` holds the first words of the commands that were left out.
     """
     failing, working = _split_calls_by_cue(calls)
-    inputs, good_inputs = _split_inputs_by_cue(parsed.pieces)
+    inputs, good_inputs = _split_inputs_by_cue(parsed.pieces, failing)
     if good_inputs and not working:
         working = failing
     commands = "\n".join(" ".join(call.argv) for call, _ in failing)
@@ -122,13 +124,16 @@ def _list_told(text: DeviceText, device: str, tools: CommandLineTools) -> tuple[
     return (*told, *(flag for flag in tools.choose_chip(text, device) if flag.partition("=")[0] not in given))
 
 
-def _split_inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
+def _split_inputs_by_cue(
+    pieces: Sequence[Piece], failing: Sequence[LocatedCall]
+) -> tuple[Sequence[Piece], Sequence[Piece]]:
     """Return ``pieces`` without the MLIR said to work, and ``pieces`` without the other MLIR.
 
-    The second is empty unless the issue holds both.
+    MLIR that a call of ``failing`` names belongs to the failure. The second is empty unless the issue holds both.
     """
-    works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS]
-    others = [p for p in pieces if p.kind is Kind.MLIR and p.cue is not Cue.WORKS]
+    read = {name for call, _ in failing for name in _find_read(call)}
+    works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS and p.name not in read]
+    others = [p for p in pieces if p.kind is Kind.MLIR and p not in works]
     if not works or not others:
         return pieces, ()
     return [p for p in pieces if p not in works], [p for p in pieces if p not in others]
@@ -138,14 +143,49 @@ def _split_calls_by_cue(calls: Sequence[LocatedCall]) -> tuple[Sequence[LocatedC
     """Return the calls of the failing variant and the calls of the working variant.
 
     Calls without a cue belong to the failing variant. Calls of tools that the working variant does not call itself
-    belong to both variants.
+    belong to both variants. A call that writes a file which a later call reads belongs to the variant of the reader,
+    whatever words stand above it: "compiling works" is no control of a run that fails.
     """
     works = [(call, piece) for call, piece in calls if piece is not None and piece.cue is Cue.WORKS]
     fails = [located for located in calls if located not in works]
     tools = {call.argv[0] for call, _ in works}
     if not tools & {call.argv[0] for call, _ in fails}:
         return calls, []
-    return fails, [located for located in calls if located in works or located[0].argv[0] not in tools]
+    failing = _add_writers(calls, fails)
+    if all(located in failing for located in works):
+        return calls, []
+    shared = [located for located in calls if located in works or located[0].argv[0] not in tools]
+    return failing, _add_writers(calls, shared)
+
+
+def _add_writers(calls: Sequence[LocatedCall], chosen: Sequence[LocatedCall]) -> Sequence[LocatedCall]:
+    """Return ``chosen`` and the calls that write what ``chosen`` reads and does not write itself, in their order."""
+    added = list(chosen)
+    for at in range(len(calls) - 1, -1, -1):
+        call, _ = calls[at]
+        if calls[at] in added or not (written := _find_written(call)):
+            continue
+        others = {name for one, _ in added for name in _find_written(one)}
+        read = {name for later in calls[at + 1 :] if later in added for name in _find_read(later[0])}
+        if written & read - others:
+            added.append(calls[at])
+    return [located for located in calls if located in added]
+
+
+def _find_written(call: ToolCall) -> set[str]:
+    """Return the last names of the files that a call writes with ``-o``, ``--output=`` or a redirection."""
+    values = [after for flag, after in itertools.pairwise(call.argv) if flag in ("-o", "--o")]
+    values += [found[1] for word in call.argv if (found := _OUTPUT_FLAG.match(word))]
+    return {take_last_name(value) for value in (*values, call.stdout) if value not in ("", "|", "-")}
+
+
+def _find_read(call: ToolCall) -> set[str]:
+    """Return the last names of the words of a call, and of the values of its flags, that may name files."""
+    words = (word for word in call.argv[1:] if not _OUTPUT_FLAG.match(word))
+    return {take_last_name(re.split("[=@]", word)[-1]) for word in (*words, call.stdin)} - _find_written(call) - {""}
+
+
+_OUTPUT_FLAG = re.compile(r"--?o(?:ut|utput)?=(.+)$")
 
 
 def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:

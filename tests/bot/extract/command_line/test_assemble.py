@@ -302,6 +302,59 @@ def test_a_script_that_writes_the_input_runs_first() -> None:
     assert not found.missing
 
 
+@pytest.mark.parametrize("written", ["-o t.vmfb", "-o=t.vmfb", "-o - > out/t.vmfb", "--compile-to=hal -o out/t.vmfb"])
+def test_a_call_that_writes_what_a_failing_call_reads_belongs_to_the_failure(written: str) -> None:
+    """The words "works fine" above the first calls of a session speak of these calls, and make no variant."""
+    found = extract_repro(
+        f"""{MLIR}
+    Compiling works fine, and so does the first run:
+    ```console
+    $ iree-compile --iree-hal-target-backends=vmvx twice.mlir {written}
+    $ iree-run-module --module=t.vmfb --input=4xf32=1
+    4xf32=2 2 2 2
+    ```
+    The second run crashes:
+    ```console
+    $ iree-run-module --module=./t.vmfb --input=4xf32=2
+    Segmentation fault (core dumped)
+    ```
+""",
+        TITLE,
+    )
+    assert [step[0] for step in found.testcase.steps][0::2] == ["iree-compile"]
+    assert found.testcase.steps[-1][-1] == "--input=4xf32=2"
+    assert not list_missing(found)
+    assert not any(step[-1] == "--input=4xf32=2" for control in found.controls for step in control.steps)
+
+
+def test_an_input_that_a_failing_call_names_is_no_control() -> None:
+    """A file "compiles fine" before a flag is added: both variants read the file."""
+    found = extract_repro(
+        """
+    `a.mlir` works fine on its own:
+    ```mlir
+    // a.mlir
+    func.func @a(%x: tensor<4xf32>) -> tensor<4xf32> {
+      return %x : tensor<4xf32>
+    }
+    ```
+    The other file fails:
+    ```mlir
+    // b.mlir
+    func.func private @a(tensor<4xf32>) -> tensor<4xf32>
+    ```
+    ```sh
+    iree-opt b.mlir -o c.mlir
+    iree-compile --compile-to=flow a.mlir -o a.flow.mlir
+    ```
+    Segmentation fault (core dumped)
+""",
+        TITLE,
+    )
+    assert set(found.testcase.files) == {"a.mlir", "b.mlir"}
+    assert not list_missing(found)
+
+
 def test_the_input_that_works_is_a_control() -> None:
     """Two programs under opposite headings share one command."""
     found = extract_repro(
