@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.extract.types import Repro
+from bot.verdict.own_reference import prints_reference
 from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.packages.requirements import pin_layers
@@ -70,6 +71,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         claim=repro.claim,
         device=repro.device,
         checks_itself=has_own_check(repro),
+        prints_reference=prints_reference(repro.testcase),
         order=(builds.builds[0].name, builds.builds[-1].name),
         first=(),
         trail=builds,
@@ -112,6 +114,7 @@ def make_plan(
             claim=repro.claim,
             device=repro.device,
             checks_itself=has_own_check(repro),
+            prints_reference=prints_reference(repro.testcase),
             order=order,
             first=_choose_first(
                 order, nearest, before, good, run_all=bool(options.versions) and (fits or not options.bisect)

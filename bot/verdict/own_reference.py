@@ -1,7 +1,7 @@
 """Decide whether a testcase compares the compiler's result with a result that it computes without the compiler. Pure.
 
 Such a comparison is a reference that votes: two implementations disagree. A comparison with literals is none, because
-the literals are the report's own claim.
+the literals are the report's own claim. A program may also print both results, and leave the comparison to the reader.
 """
 
 from __future__ import annotations
@@ -57,19 +57,124 @@ def computes_reference(testcase: Testcase) -> bool:
     )
 
 
-def _has_reference(text: str, toolchain: str) -> bool:
+def prints_reference(testcase: Testcase) -> bool:
+    """True if the last two values that the program prints are a result of the compiler and its reference.
+
+    ``print(out); print(np.sort(x))``, in either order, maybe followed by their difference. The program's own level
+    prints both, once, so that they are the last values of its output.
+    """
+    texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
+    return len(texts) == 1 and _prints_pair(texts[0], testcase.toolchain)
+
+
+def _prints_pair(text: str, toolchain: str) -> bool:
+    program = _read_program(text, toolchain)
+    if program is None:
+        return False
+    values = _list_printed(program.tree)[-MAX_CHECKS:]
+    origins = [program.trace(value, None) for value in values]
+    return any(_is_last_pair(program, values, origins, at) for at in range(len(values) - 1))
+
+
+def _is_last_pair(program: _Program, values: Sequence[ast.expr], origins: Sequence[_Origin], at: int) -> bool:
+    """True if the values from ``at`` on are a result, a reference and nothing but values derived from the two."""
+    if not _is_pair(origins[at], origins[at + 1]) or any(isinstance(one, ast.Attribute) for one in values[at:]):
+        return False
+    if _prints_below_top(program, _find_start(values[at])):
+        return False
+    reference = at if not origins[at].compiled else at + 1
+    computed = program.list_own(values[reference])
+    dependent = [bool(one.definitions & computed) and one.compiled for one in origins[at:]]
+    return not any(dependent[:2]) and all(dependent[2:])
+
+
+def _prints_below_top(program: _Program, place: Place) -> bool:
+    """True if a loop, a branch or a function behind ``place`` prints too: how often is not known."""
+    own = {id(one.value) for one in program.tree.body if isinstance(one, ast.Expr)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+        and id(node) not in own
+        and _find_start(node) > place
+        for _, node in program.nodes
+    )
+
+
+def _list_printed(tree: ast.Module) -> list[ast.expr]:
+    """Return the values that calls of ``print`` at the program's own level print, without literal text, in order."""
+    values: list[ast.expr] = []
+    for statement in tree.body:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=arguments)):
+                for argument in arguments:
+                    parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+                    shown = (one.value if isinstance(one, ast.FormattedValue) else one for one in parts)
+                    values += [one for one in shown if not isinstance(one, ast.Constant)]
+            case _:
+                pass
+    return values
+
+
+def _is_pair(one: _Origin, other: _Origin) -> bool:
+    """True if one of two values comes from the compiler, and the other one is computed without the compiler."""
+    if one.compiled is other.compiled:
+        return False
+    result, reference = (one, other) if one.compiled else (other, one)
+    return reference.computed or bool(reference.converted & result.definitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Program:
+    """A parsed program with the definitions of its names."""
+
+    tree: ast.Module
+    nodes: Sequence[tuple[Scope, ast.AST]]
+    compilers: set[str]
+    defined: Definitions
+    loops: Sequence[ast.AST]
+
+    def trace(self, side: ast.expr, scope: Scope) -> _Origin:
+        return _trace_origin(side, scope, self.defined, self.compilers, self.loops)
+
+    def list_own(self, value: ast.expr) -> set[Definition]:
+        """Return the definitions that a bare name, or a method or an item of a bare name, reads directly."""
+        while True:
+            match value:
+                case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in CONSTRUCTORS - CONVERSIONS:
+                    value = inner
+                case ast.Subscript(value=inner):
+                    value = inner
+                case ast.Name():
+                    return {one for _, one in _find_reaching(value, None, self.defined, self.loops)}
+                case _:
+                    return set()
+
+
+def _read_program(text: str, toolchain: str) -> _Program | None:
+    """Return the parsed program; None for text that is no Python, or that is too long."""
     try:
         tree = ast.parse(text)
         nodes = list(islice(_walk_scopes(tree), MAX_NODES + 1))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+        return None
     if len(nodes) > MAX_NODES:
+        return None
+    return _Program(
+        tree=tree,
+        nodes=nodes,
+        compilers={toolchain, *_list_imports((node for _, node in nodes), toolchain)},
+        defined=_list_definitions(nodes, _list_unconditional(tree)),
+        loops=[node for _, node in nodes if isinstance(node, ast.For | ast.While)],
+    )
+
+
+def _has_reference(text: str, toolchain: str) -> bool:
+    program = _read_program(text, toolchain)
+    if program is None:
         return False
-    compilers = {toolchain, *_list_imports((node for _, node in nodes), toolchain)}
-    defined = _list_definitions(nodes, _list_unconditional(tree))
-    loops = [node for _, node in nodes if isinstance(node, ast.For | ast.While)]
-    for scope, sides in islice(_list_checks(nodes), MAX_CHECKS):
-        origins = [_trace_origin(side, scope, defined, compilers, loops) for side in sides]
+    for scope, sides in islice(_list_checks(program.nodes), MAX_CHECKS):
+        origins = [program.trace(side, scope) for side in sides]
         given = {one for origin in origins if origin.compiled for one in origin.definitions}
         if any(origin.compiled for origin in origins) and any(
             not origin.compiled and (origin.computed or origin.converted & given) for origin in origins
@@ -202,8 +307,9 @@ def _trace_origin(
                     data.update(one for _, one in reaching)
                     pending += [(at, one.value) for at, one in reaching if one not in seen]
                     seen.update(one for _, one in reaching)
-                case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-                    known = name in CONSTRUCTORS or (inside, name) in defined or (None, name) in defined
+                case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name) as called):
+                    own = isinstance(called, ast.Name) or not _is_library(called, inside, defined)
+                    known = name in CONSTRUCTORS or (own and ((inside, name) in defined or (None, name) in defined))
                     operates |= not known
                     converts |= name in CONVERSIONS
                 case ast.BinOp():
@@ -211,6 +317,17 @@ def _trace_origin(
         computed |= operates and bool(data)
         converted |= data if converts else set()
     return _Origin(compiled=compiled, computed=computed, converted=frozenset(converted), definitions=frozenset(seen))
+
+
+def _is_library(called: ast.expr, scope: Scope, defined: Definitions) -> bool:
+    """True for ``np.sort``: the name before the dot is none that the program defines."""
+    match called:
+        case ast.Attribute(value=ast.Name(id=name)):
+            return (scope, name) not in defined and (None, name) not in defined
+        case ast.Attribute(value=inner):
+            return _is_library(inner, scope, defined)
+        case _:
+            return False
 
 
 def _find_reaching(

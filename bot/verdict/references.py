@@ -11,6 +11,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.own_reference import computes_reference
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
+from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE
 from runners.core.findings import BY_DEFINITION, LEVEL, Vote, get_vote
 from runners.core.protocol import Answer, FindingKind
 
@@ -21,7 +22,10 @@ OWN = "a computation of the testcase's own, without the compiler"
 
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     """Return the vote of each reference, the independent ones first."""
-    found = [ReferenceVote(reference=OWN, wrong=True)] if computes_reference(evidence.plan.testcase) else []
+    own = computes_reference(evidence.plan.testcase) or any(
+        one.why == PRINTS_OTHER_REFERENCE for one in evidence.observations
+    )
+    found = [ReferenceVote(reference=OWN, wrong=True)] if own else []
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
         if (vote := get_vote(finding)) is not None:

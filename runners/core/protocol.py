@@ -395,6 +395,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """The device that the testcase as posted asks for."""
     checks_itself: bool = False
     """True if the testcase contains an assertion: then a run without a failure is evidence."""
+    prints_reference: bool = False
+    """True if the testcase prints a result of the compiler and, beside it, a reference for that result."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]

@@ -53,7 +53,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if made or wanted_number:
         kind, actual, expected = ClaimKind.COUNT, made, wanted_number
         signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
-    if kind is ClaimKind.UNKNOWN and (actual or expected) and source.code:
+    stated = kind is ClaimKind.UNKNOWN and all(read_comments(source.code, expected))
+    if kind is ClaimKind.UNKNOWN and (actual or expected or stated) and source.code:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.

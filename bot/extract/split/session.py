@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece, cut_rows
-from bot.extract.blocks.sections import Cue
+from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.command_line.shell import PROMPT, PROMPTED_LINE, TOOL_PREFIX, breaks_in_path, is_command
 from bot.extract.types import Repair
 
@@ -20,9 +21,13 @@ def is_interpreter_session(text: str) -> bool:
 
 
 def split_interpreter_session(piece: Piece) -> list[Piece]:
-    """Return the code of an interactive session as one piece without prompts, and its output as another."""
+    """Return the code of an interactive session as one piece without prompts, and its output as another.
+
+    The interpreter shows the value of each expression. The code does so too where the session has output below.
+    """
     code: list[str] = []
     output: list[str] = []
+    answered: set[int] = set()  # rows of the code with output below
     session = False
     for row in piece.text.split("\n"):
         found = _PROMPT.match(row)
@@ -30,15 +35,48 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
             session = True
             code.append(row[found.end() :])
         else:
+            if session and row.strip():
+                answered.add(len(code))
             session = session and not row.strip()
             output.append(row)
-    body = "\n".join(code).strip("\n") + "\n"
     repair = Repair(kind="strip-prompt", detail="took the code of an interactive session without prompts and output")
-    pieces = [replace(piece, kind=Kind.PYTHON, text=body, repairs=(*piece.repairs, repair))]
+    echoed = _echo_values(code, answered)
+    shown = Repair(kind=ECHO, detail="show the values of expressions, as the interpreter does")
+    repairs = (*piece.repairs, repair, *([shown] if echoed != code else []))
+    body = "\n".join(echoed).strip("\n") + "\n"
+    pieces = [replace(piece, kind=Kind.PYTHON, text=body, repairs=repairs)]
     if printed := "\n".join(output).strip("\n"):
         kind = Kind.TRACEBACK if "Traceback (most recent" in printed else Kind.OUTPUT
-        pieces.append(replace(piece, kind=kind, text=printed + "\n"))
+        wished = piece.cue is Cue.EXPECTED and piece.section is not IssueSection.EXPECTED
+        cue = Cue.NONE if wished else piece.cue  # the words above may tell the right value: a session shows the real one
+        pieces.append(replace(piece, kind=kind, text=printed + "\n", cue=cue))
     return pieces
+
+
+def _echo_values(code: Sequence[str], answered: Collection[int]) -> list[str]:
+    """Return the rows of a session's code. An expression that ends above output shows its value."""
+    rows = list(code)
+    try:
+        tree = ast.parse("\n".join(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return rows
+    for statement in reversed(tree.body):
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+                continue
+            case ast.Expr(value=value) if statement.end_lineno in answered and statement.lineno == value.lineno:
+                first, last = statement.lineno - 1, (statement.end_lineno or 1) - 1
+                alone = rows[first].isascii() and not statement.col_offset
+                whole = rows[last].isascii() and statement.end_col_offset == len(rows[last].rstrip())
+                if alone and whole:
+                    rows[last] = f"{rows[last].rstrip()})"
+                    rows[first] = f'__import__("sys").displayhook({rows[first]}'
+            case _:
+                pass
+    return rows
+
+
+ECHO = "echo-value"
 
 
 _PLAIN_SHELL = re.compile(

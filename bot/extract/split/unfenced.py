@@ -17,7 +17,7 @@ from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import Statement, iter_statements, parse_python
 from bot.extract.python.repair import make_dedent_repair, make_straight_repair, straighten_row
-from bot.extract.split.session import read_argument
+from bot.extract.split.session import read_argument, split_interpreter_session
 from bot.extract.split.spans import uncover_spans
 from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
 from bot.extract.types import DROP_CODE, Repair
@@ -53,7 +53,8 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
             stop = below.lines[0] - 1 if below else end
             heading = headings[at] if (at := bisect_left(headings, piece.lines[1])) < len(headings) else end
             lost = document.source[piece.lines[1] : min(stop, heading)]
-            yield context.describe_piece(_record_lost_rows(piece, lost))
+            described = context.describe_piece(_record_lost_rows(piece, lost))
+            yield from split_interpreter_session(described) if piece.kind is Kind.OUTPUT else [described]
 
 
 def find_code_in_sentence(document: Document) -> Piece | None:
@@ -94,7 +95,9 @@ def _read_range(document: Document, steps: frozenset[int], begin: int, end: int,
     row = begin
     while row < end:
         line = document.source[row]
-        if IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
+        if _PROMPTED.match(line):
+            piece, row = _read_session(document, row, end)
+        elif IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
             piece, row = _read_python(document, row, end)
         elif not fenced and _CODE_ROW.match(line):
             piece, row = _read_python(document, row, end, calls=MIN_CALLS)
@@ -104,6 +107,26 @@ def _read_range(document: Document, steps: frozenset[int], begin: int, end: int,
             piece, row = None, row + 1
         if piece is not None:
             yield piece
+
+
+_PROMPTED = re.compile(r" {0,3}>>> \S")
+
+
+def _read_session(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
+    """Return an interpreter session in the prose, as it stands there, and the row to go on from.
+
+    Markdown takes the prompts for nested quotations. A blank row ends the session, unless a prompt follows.
+    """
+    row = begin
+    limit = min(end, begin + MAX_UNFENCED_ROWS)
+    while row < limit:
+        below = next((line for line in document.source[row:limit] if line.strip()), "")
+        if not document.source[row].strip() and not _PROMPTED.match(below):
+            break
+        row += 1
+    session = _make_piece(Kind.OUTPUT, document.source[begin:row], begin)
+    code = split_interpreter_session(session)[0]
+    return (session if parse_python(code.text) is not None else None), row
 
 
 def _record_lost_rows(piece: Piece, rows: Sequence[str]) -> Piece:

@@ -127,6 +127,14 @@ def _explain_other_site(reported: Signature, observed: Signature, vocabulary: Fa
 _CONDITION = re.compile(  # as glog's CHECK macros and their descendants print it
     r"Check failed: (?P<c>.{1,300}?)(?: is false\b|\(<N> vs\. <N>\)|\(\S{1,80} vs\. \S{1,80}\)|: |$)"
 )
+
+
+def drop_condition(message: str) -> str:
+    """Return the sentence behind the condition of a failed check; empty if the message has no condition."""
+    found = _CONDITION.match(message)
+    return message[found.end() :].lstrip(" :)") if found else ""
+
+
 _OPERAND = re.compile(r"[A-Za-z_][\w.]*")
 _WORD = re.compile(r"[A-Za-z_]+")
 _VALUE = re.compile(r"(?:u?int|b?float|bool|void|handle|None|True|False)\d*\w*$|\w+\.\w")

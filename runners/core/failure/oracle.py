@@ -27,11 +27,12 @@ from typing import assert_never
 
 import msgspec
 
-from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.compare import SAME, compare_signatures, drop_condition
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
 from runners.core.failure.printed.output import find_other_values, read_output, read_twins
+from runners.core.failure.printed.pairs import compare_last_values
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
 from runners.core.findings import Moved
@@ -87,6 +88,8 @@ class OracleContext:
     """The sentence of `find_device_trouble` for this output."""
     checks_itself: bool = False
     """True if the testcase contains an assertion, so that a clean end shows a correct result."""
+    prints_reference: bool = False
+    """True if the last two printed values are a result and a reference for that result."""
     renames: Mapping[str, str] | None = None
     compilers: Collection[str] = ()
     """Programs of the toolchain that compile and do not run."""
@@ -307,6 +310,9 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     message = split_tokens(seen.message, context.renames)
     if len(message) >= MIN_WORDS and " ".join(message) in words:
         return True
+    sentence = split_tokens(drop_condition(seen.message), context.renames)
+    if len(sentence) >= MIN_WORDS and " ".join(sentence) in words:
+        return True  # people quote the sentence, and leave out the condition of the check that failed
     if _is_titled(told.split("\n", 1)[0], message, text, context):
         return True
     if context.drift is not None:
@@ -456,6 +462,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
         case Reading.UNKNOWN if context.checks_itself:
             return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
+        case Reading.UNKNOWN if context.prints_reference and (told := _classify_pair(stdout)) is not None:
+            return told
         case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
             return Classification(
                 outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
@@ -475,6 +483,22 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
+"""Why a run fails that prints its result beside a reference."""
+
+
+def _classify_pair(stdout: str) -> Classification | None:
+    """Return the outcome of a run that prints its result beside a reference; None if the two do not decide."""
+    match compare_last_values(stdout):
+        case Reading.WRONG:
+            signature = Signature(type=OUTPUT, message=PRINTS_OTHER_REFERENCE)
+            return Classification(outcome=Outcome.MATCH, why=PRINTS_OTHER_REFERENCE, signature=signature)
+        case Reading.RIGHT:
+            return Classification(outcome=Outcome.PASS, why="prints the same result as its own reference")
+        case Reading.CHANGED | Reading.UNKNOWN:
+            return None
 
 
 def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:

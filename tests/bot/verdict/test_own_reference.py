@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.verdict.own_reference import computes_reference
+from bot.verdict.own_reference import computes_reference, prints_reference
 from runners.core.protocol import Testcase, TestcaseKind
 
 HEAD = """\
@@ -63,3 +63,38 @@ def test_a_separate_computation_is_a_reference(check: str) -> None:
 )
 def test_literals_and_the_compiler_itself_are_no_reference(check: str) -> None:
     assert not computes_reference(make_testcase(HEAD + check))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "print(out)\nprint(np.sort(x))",
+        "print(np.sort(x), out)",
+        "print('numpy', np.sort(x))\nprint(f'tvm {out}')",
+        "ref = np.square(x)\nprint('got:', out.tolist())\nprint('want:', ref.tolist())\nprint(np.abs(out - ref).max())",
+        "def sort(v):\n    return relax.VirtualMachine(tvm.compile(v))['main'](v)\nprint(sort(x))\nprint(np.sort(x))",
+        "print(x)\nprint(out)\nprint(x.max(axis=0))",
+    ],
+)
+def test_a_result_and_a_reference_may_be_printed_together(shown: str) -> None:
+    """The reader is to compare the last two printed values, whatever literal text stands beside them."""
+    assert prints_reference(make_testcase(HEAD + shown))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "print(out)",
+        "print(x)\nprint(out)",
+        "print(out)\nprint([1.0, 2.0])",
+        "print(out)\nprint(vm['main'](np.square(x)))",
+        "print(out)\nprint(np.sort(x))\nprint(out.dtype)",
+        "for i in range(2):\n    print(out)\n    print(np.sort(x))",
+        "print(out)\nprint(np.sort(x))\nfor row in out:\n    print(row)",
+        "ref = np.square(x)\nprint(ref)\nprint(out - ref)",
+        "this is no Python",
+    ],
+)
+def test_other_printed_values_are_no_pair(shown: str) -> None:
+    """Inputs, literals, and differences of the two say nothing, and values behind the two hide them."""
+    assert not prints_reference(make_testcase(HEAD + shown))

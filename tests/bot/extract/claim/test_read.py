@@ -702,3 +702,18 @@ def test_what_a_typed_command_printed_is_its_output() -> None:
         "result = 7"
         in extract(make_issue(SESSION.format(below=shown), "Wrong constant", "iree-org/iree")).claim.actual
     )
+
+
+def test_a_comment_that_states_two_values_is_a_claim_of_wrong_values() -> None:
+    """The words around it may name no failure: "it rounds half up"."""
+    found = extract_repro(
+        """
+        ```python
+        import tvm
+        print(tvm.round([0.5, 2.5]))   # got [1. 3.], want [0. 2.]
+        ```
+        """,
+        "round() rounds half up",
+    )
+    assert found.claim.kind is ClaimKind.WRONG_RESULT
+    assert (found.claim.actual, found.claim.expected) == ("[1. 3.]", "[0. 2.]")

@@ -89,8 +89,33 @@ def test_output_below_the_code_in_one_fence_is_cut_off() -> None:
 def test_an_interactive_session_becomes_its_code() -> None:
     """Prompts and output are left out, and a repair says so."""
     found = extract_repro("```\n>>> import tvm\n>>> def f():\n...     return 1\n...\n>>> f()\n1\n```\n")
-    assert found.testcase.files["repro.py"] == "import tvm\ndef f():\n    return 1\n\nf()\n"
-    assert list_repairs(found) == ["strip-prompt"]
+    assert found.testcase.files["repro.py"] == (
+        'import tvm\ndef f():\n    return 1\n\n__import__("sys").displayhook(f())\n'
+    )
+    assert list_repairs(found) == ["strip-prompt", "echo-value"]
+
+
+def test_a_session_in_the_prose_is_read_like_one_in_a_fence() -> None:
+    """Markdown takes the prompts for quotations. What the session shows is no expectation, whatever stands above."""
+    found = extract_repro(
+        """
+        The mean is wrong, it should be 1.25.
+
+        >>> import tvm
+        >>> out = tvm.mean(
+        ...     [5, 0])
+        >>> out
+        array(1)
+        >>> print(out)
+        1
+
+        version 0.27.0
+        """,
+        "integer mean truncates",
+    )
+    shown = '__import__("sys").displayhook(out)'
+    assert found.testcase.files["repro.py"] == f"import tvm\nout = tvm.mean(\n    [5, 0])\n{shown}\nprint(out)\n"
+    assert (found.claim.actual, found.claim.expected) == ("array(1)\n1", "1.25")
 
 
 def test_code_without_any_fence_is_found() -> None:

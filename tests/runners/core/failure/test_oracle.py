@@ -183,6 +183,26 @@ def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
 
 
+def test_a_printed_reference_decides_where_the_report_quotes_no_output() -> None:
+    """Quoted output comes first: the report says which of the values is wrong."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT)
+    differing, equal = "[3. nan 1.]\n[1. 3. nan]", "[1. 3. nan]\n[1. 3. nan]"
+    assert judge(claim, Exited(code=0), stdout=differing, prints_reference=True).answer is Answer.BAD
+    assert judge(claim, Exited(code=0), stdout=equal, prints_reference=True).answer is Answer.GOOD
+    assert judge(claim, Exited(code=0), stdout=differing).answer is Answer.SKIP
+    quoted = Claim(kind=ClaimKind.WRONG_RESULT, actual="[1. 3. nan]", expected="[9. 9. 9.]")
+    assert judge(quoted, Exited(code=0), stdout=equal, prints_reference=True).answer is Answer.BAD
+
+
+def test_the_sentence_of_a_check_is_told_without_its_condition() -> None:
+    """People quote the sentence alone, and releases change the condition in front of the sentence."""
+    claim = Claim(kind=ClaimKind.ERROR, told="fails with\n`cannot make uint from negative value -1`")
+    stderr = f"{OTHER_ERROR.splitlines()[0]}\ntvm.error.InternalError: Check failed: (value >= 0) is false: "
+    said = judge(claim, Exited(code=1), stderr=f"{stderr}cannot make uint from negative value -1")
+    assert said.answer is Answer.BAD
+    assert judge(claim, Exited(code=1), stderr=f"{stderr}cannot make an integer of this").answer is Answer.SKIP
+
+
 @pytest.mark.parametrize("type", ["AssertionError", "unexpected-output"])
 def test_a_holding_check_outweighs_quoted_output(type: str) -> None:
     """ "Some runs print 1 and go through": quoted output need not be wrong, so the check decides."""

@@ -1,0 +1,42 @@
+"""The last two printed values, a result and its reference, are equal, different, or cannot be compared."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.core.failure.printed.pairs import compare_last_values
+from runners.core.failure.printed.reading import Reading
+
+
+@pytest.mark.parametrize(
+    ("stdout", "reading"),
+    [
+        ("[ 3.  5. nan -1.  2.]\n[-1.  2.  3.  5. nan]", Reading.WRONG),
+        ("[1. 2.]\n[1. 2.]", Reading.RIGHT),
+        ("tvm [1.0000001 2.]\nnumpy [1. 2.]", Reading.RIGHT),
+        ("[1.001 2.]\n[1. 2.]", Reading.UNKNOWN),
+        ("[[1. 2.]\n [3. 4.]]\n[[1. 2.]\n [3. 5.]]", Reading.WRONG),
+        ("<tvm.runtime.Tensor shape=(2,), cpu(0)>\narray([1., inf], dtype=float32) [1. inf]", Reading.RIGHT),
+        ("[True False]\n[ True  True]", Reading.WRONG),
+        ("[True False]\n[1 0]", Reading.RIGHT),
+        ("[1. 2.]\n[1. 2.]\n0.0", Reading.RIGHT),
+        ("out 1.5\nref 2.5", Reading.WRONG),
+        ("[1. ... 2.]\n[1. ... 2.]", Reading.UNKNOWN),
+        ("[1. ... 2.]\n[1. ... 3.]", Reading.WRONG),
+        ("[1. 2.]\n[1. 2. 3.]", Reading.UNKNOWN),
+        ("[1. 2.]", Reading.UNKNOWN),
+        ("done", Reading.UNKNOWN),
+        ("", Reading.UNKNOWN),
+        ("[[[[1 2", Reading.UNKNOWN),
+    ],
+)
+def test_the_last_two_values_are_compared(stdout: str, reading: Reading) -> None:
+    assert compare_last_values(stdout) is reading
+
+
+@given(st.text(alphabet="[]1.,- enaTru\n", max_size=300))
+def test_any_output_is_read(stdout: str) -> None:
+    """No output of a stranger raises an error."""
+    assert compare_last_values(stdout) in (Reading.RIGHT, Reading.WRONG, Reading.UNKNOWN)
