@@ -161,18 +161,24 @@ HOW_TO_CALL = re.compile(
 
 
 def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a confirmed error with which every build refuses the text when it is read: the rule may be right.
+    """Weaken a confirmed error with which every build refuses a text or a request: the rule may be right.
 
     A report that appeals to a promise of the tool asks about the rule itself.
     """
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict
-    everywhere = all(seen.answer is Answer.BAD for seen in evidence.list_originals())
-    read_only = any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings)
-    if evidence.defences or not (everywhere and read_only):
+    if evidence.defences or any(seen.answer is not Answer.BAD for seen in evidence.list_originals()):
         return verdict
-    caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
-    return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
+    refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
+    if any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings):
+        ground = Ground.TEXT_REFUSED
+        caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
+    elif all(seen.signature and seen.signature.type in refusals for seen in evidence.list_originals()):
+        ground = Ground.REQUEST_REFUSED
+        caveat = "The message states a rule: if the rule is right, the request of the testcase is at fault."
+    else:
+        return verdict
+    return replace(add_grounds(verdict, ground), headline=f"{verdict.headline} {caveat}")
 
 
 def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -15,7 +15,7 @@ from bot.extract.types import Missing, NoRepro
 from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
-from bot.verdict.verdict import VerdictKind
+from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import PRINTS_EXPECTED
 from runners.core.protocol import (
     SAID_TO_WORK,
@@ -309,6 +309,22 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     assert verdict.kind is kind
     doubted = kind is VerdictKind.CONFIRMED and finding is READ and not defences
     assert ("the text is at fault" in verdict.headline) is doubted
+
+
+@pytest.mark.parametrize(("type", "doubted"), [("ScheduleError", True), ("InternalError", False)])
+def test_a_request_that_every_build_refuses_by_a_stated_rule_is_doubted(type: str, doubted: bool) -> None:
+    """The rule may be right. A rule that an older build did not have is a regression all the same."""
+    said = Signature(type=type, message="the loop of a reduction cannot be vectorized")
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR, signature=said))
+
+    def judge_runs(*outcomes: Outcome) -> Verdict:
+        seen = (observe(version, outcome, signature=said) for version, outcome in zip(ORDER, outcomes, strict=True))
+        return judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
+
+    verdict = judge_runs(M, M, M, M)
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert (Ground.REQUEST_REFUSED in verdict.grounds) is doubted
+    assert Ground.REQUEST_REFUSED not in judge_runs(P, P, M, M).grounds
 
 
 @pytest.mark.parametrize(
