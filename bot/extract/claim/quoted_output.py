@@ -62,7 +62,7 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
             right = right or classify_heading(prose.section) is IssueSection.EXPECTED
             (expected if right else actual).append(results)
         else:
-            _read_sentence(prose.text, actual, expected)
+            _read_sentence(prose.text, actual, expected, good)
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
@@ -172,13 +172,16 @@ def _find_result_lines(text: str) -> str:
     return "\n".join(lines[first:]) if first is not None and typed else ""
 
 
-def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
+def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequence[str]) -> None:
     last = ""
     for before, span in _iter_spans(_NAMED_SPAN.sub("a name", text)):
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
+        whole = _RESULT_LINE.match(span) is not None
         if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
             expected.append(span)
-        elif (_ACTUAL_SPAN.search(before) and not actual) or (last and listed is not None and listed[1] == last):
+        elif _ACTUAL_SPAN.search(before) and _is_told_of(before, good):
+            expected.append(span)
+        elif (_ACTUAL_SPAN.search(before) and (whole or not actual)) or (last and listed is not None and listed[1] == last):
             actual.append(span)
             last = span
 
@@ -192,6 +195,13 @@ def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
         expected.extend(found["value"] for found in _REFERENCE.finditer(text))
     if not expected:
         expected.extend(found["value"] for found in _EXPECTED_ROW.finditer(text))
+
+
+def _is_told_of(before: str, versions: Sequence[str]) -> bool:
+    """True if the clause before a value names one of ``versions`` last: ``with 3.1.0 the same commands print``."""
+    clause = re.split(r"[;!?]|\.(?=\s)", before)[-1]
+    named = re.findall(r"(?<![\w.])v?(\d{1,4}(?:\.\w{1,12}){1,4})", clause)
+    return bool(named) and named[-1] in versions
 
 
 _NAMED_SPAN = re.compile(

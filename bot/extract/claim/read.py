@@ -65,7 +65,7 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted
-    if kind is ClaimKind.WRONG_RESULT and not (actual or expected) and _COMES_OUT_AS_NAN.search(source.title):
+    if kind is ClaimKind.WRONG_RESULT and not actual and _COMES_OUT_AS_NAN.search(source.title):
         actual = "nan"
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
         actual = expected = ""

@@ -8,7 +8,7 @@ import dis
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from types import CodeType
@@ -125,6 +125,7 @@ _NETWORK = ("from_pretrained", "download_testdata", "urlretrieve", "urlopen", "h
 def find_files_read(tree: ast.AST) -> tuple[str, ...]:
     """Return the literal paths that calls read. Paths that the text itself writes are left out."""
     constants = dict(_find_string_constants(tree))
+    imported = dict(_find_imported_names(tree))
     read: dict[str, None] = {}
     written: set[str] = set()
     for node in ast.walk(tree):
@@ -141,13 +142,29 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
         if tail == "open" and called in ("open", "io.open"):
             opened = _read_path(node.args[0], constants) if node.args else next(iter(paths), None)
             (written.update if _opens_to_write(node) else read.update)(dict.fromkeys([opened] if opened else []))
-        elif called in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
+        elif called in _READERS or _resolve(called, imported) in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
             read.update(dict.fromkeys(paths[:1] or _read_receiver_path(node, constants)))
         elif called in _WRITERS or tail in _WRITERS:
             written.update(paths or _read_receiver_path(node, constants))
         elif tail in _NETWORK:
             read.update(dict.fromkeys(paths[:1]))
     return tuple(path for path in read if path not in written and not _is_no_file(path))
+
+
+def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each name that an import binds, and the full name of what it stands for."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((one.asname, one.name) for one in names if one.asname)
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                yield from ((one.asname or one.name, f"{module}.{one.name}") for one in names)
+
+
+def _resolve(called: str, imported: Mapping[str, str]) -> str:
+    """Return the full name of a function that is called by a name of the program's own choice."""
+    first, dot, rest = called.partition(".")
+    return f"{imported.get(first, first)}{dot}{rest}"
 
 
 def _is_no_file(path: str) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.extract.blocks.pieces import Kind
+import msgspec
+
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Cue
 from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.links import add_addresses
@@ -122,9 +125,14 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
         # The compiler reads a decorated definition when the script is loaded: the failure shows without a driver.
         repairs = (*repairs, Repair(kind=DEFINITIONS_ONLY, detail="the code that uses the definitions"))
         driver = ()
-    missing = (*program.missing, *driver)
+    given = _find_given_files(parsed.pieces, program.missing)
+    spans += [make_span(name, piece) for name, piece in given.items()]
+    repairs = (*repairs, *(Repair(kind="name-input", detail=name) for name, piece in given.items() if not piece.name))
+    missing = tuple(one for one in (*program.missing, *driver) if one.kind != "file" or one.name not in given)
+    testcase = _make_testcase(replace(program, code=code), toolchain)
+    texts = {name: piece.text for name, piece in given.items()}
     return Repro(
-        testcase=_make_testcase(replace(program, code=code), toolchain),
+        testcase=msgspec.structs.replace(testcase, files={**testcase.files, **texts}),
         claim=claim,
         spans=tuple(spans),
         repairs=repairs,
@@ -132,6 +140,25 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
         device=choose_device(toolchain, devices),
         controls=tuple(_make_testcase(control, toolchain) for control in controls),
     )
+
+
+def _find_given_files(pieces: Sequence[Piece], missing: Sequence[Missing]) -> dict[str, Piece]:
+    """Return the programs of the report that stand for files which the Python reads.
+
+    A program stands for the file that has its name. The only program without a name stands for the only such file.
+    """
+    wanted = [one.name for one in missing if one.kind == "file" and _PROGRAM_FILE.search(one.name)]
+    programs = [piece for piece in pieces if piece.kind is Kind.MLIR and piece.cue not in _NO_INPUT]
+    given = {name: piece for name in wanted for piece in programs if piece.name == re.split(r"[\\/]", name)[-1]}
+    open_names = [name for name in wanted if name not in given]
+    unnamed = [piece for piece in programs if not piece.name]
+    if len(open_names) == 1 and len(unnamed) == 1:
+        given[open_names[0]] = unnamed[0]
+    return {name: piece for name, piece in given.items() if "/" not in name and "\\" not in name}
+
+
+_PROGRAM_FILE = re.compile(r"\.(?:mlir|stablehlo)$")
+_NO_INPUT = frozenset({Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED})
 
 
 def _tells_value(parsed: ParsedIssue) -> bool:

@@ -94,7 +94,7 @@ _BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )"
 
 def split_at_commands(piece: Piece) -> Iterator[Piece]:
     """Yield each command with its continuation lines and here-document, and each text between commands."""
-    rows = _expand_variables(piece.text.split("\n")[:-1])
+    rows = _expand_variables(_strip_second_prompts(piece.text.split("\n")[:-1]))
     begin = row = 0
     if _BUILD_LOG.search(piece.text):  # the commands are steps of a build, not of the reporter
         yield piece
@@ -110,6 +110,26 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
         begin = row = end
     if begin < len(rows):
         yield cut_rows(piece, begin, len(rows), rows=rows)
+
+
+def _strip_second_prompts(rows: list[str]) -> list[str]:
+    """Return the rows without the ``> `` that a shell shows in front of the rest of an open command."""
+    stripped, open_command = [], False
+    for row in rows:
+        prompted = PROMPTED_LINE.match(row) is not None
+        if open_command and not prompted and (rest := _SECOND_PROMPT.match(row)):
+            row = row[rest.end() :]
+        elif prompted:
+            open_command = _OPEN_COMMAND.search(row) is not None
+        else:
+            open_command = False
+        stripped.append(row)
+    return stripped
+
+
+_SECOND_PROMPT = re.compile(r"\s{0,8}>(?: |$)")
+_OPEN_COMMAND = re.compile(r"(?:\\|\bdo|\||&&|<<-?\s*['\"]?\w{1,40}['\"]?[^\n]{0,200})\s*$|^\s{0,8}\S{0,80}[$#%] for \w")
+"""The end of a row behind which the shell asks for more, or the beginning of a loop."""
 
 
 def _is_typed(rows: Sequence[str], row: int) -> bool:

@@ -300,7 +300,7 @@ def _mask_values(line: Line) -> MaskedLine:
 
 
 def _count_words(line: Line) -> int:
-    return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
+    return sum(isinstance(t, str) and t not in _TRUTH and any(map(str.isalpha, t)) for t in line)
 
 
 def _is_contradicted(expected: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
