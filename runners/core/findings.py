@@ -76,6 +76,7 @@ class Rule(StrEnum):
     LIVE_ARGUMENT = "live-argument"
     ZERO_DIVISOR = "zero-divisor"
     SHIFT_TOO_FAR = "shift-too-far"
+    CAST_OUT_OF_RANGE = "cast-out-of-range"
     DATAFLOW_OUTPUT = "dataflow-output"
 
 

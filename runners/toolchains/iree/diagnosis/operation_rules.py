@@ -1,6 +1,6 @@
 """Find rules of operations that an MLIR testcase breaks in its own text, so that its result is undefined. Pure.
 
-Three rules are known, all from the definitions of the operations. Each comes with the mended testcase:
+Four rules are known, all from the definitions of the operations. Each comes with the mended testcase:
 
 - Iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and concurrently. If the result does
   not depend on that dimension, they all write one element. Mended: the dimension is a ``reduction``.
@@ -8,6 +8,8 @@ Three rules are known, all from the definitions of the operations. Each comes wi
   line are ones.
 - A shift by the number of bits or further is undefined by the definition of ``arith``. Mended: such amounts from the
   command line are zeros.
+- A cast of a float to an integer type that cannot hold the float is undefined: ``arith.fptosi`` becomes LLVM's
+  ``fptosi``, whose result is poison then. Mended: such values from the command line are zeros.
 
 The text alone is no proof: a run of the mended testcase shows whether the rule explains the failure.
 """
@@ -81,6 +83,7 @@ def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
     yield from _find_parallel_writes(text, bare)
     yield from _find_zero_divisors(text, bare, testcase)
     yield from _find_far_shifts(text, bare, testcase)
+    yield from _find_casts_out_of_range(text, bare, testcase)
 
 
 def _blank_comments(text: str) -> str:
@@ -146,16 +149,17 @@ _DIVISION = re.compile(
 )
 _FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)")
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
+_FLOAT_INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?b?f\d{1,2})=(?P<values>[-+\w.,\[\] ]{1,20000})$")
 
 
 def _list_given(
-    pattern: re.Pattern[str], bare: str, testcase: Testcase
+    pattern: re.Pattern[str], bare: str, testcase: Testcase, literals: re.Pattern[str] = _INPUT
 ) -> Iterator[tuple[re.Match[str], str, re.Match[str]]]:
     """Yield operations whose operand ``by`` is an input with its values: the operation, the flag, and its parts."""
     given = find_inputs(bare, testcase)
     for found in islice(pattern.finditer(bare), MAX_OPERATIONS):
         word = given.get(resolve_value(bare, found.start(), found["by"]))
-        if word is not None and (literal := _INPUT.match(word)) is not None:
+        if word is not None and (literal := literals.match(word)) is not None:
             yield found, word, literal
 
 
@@ -201,6 +205,38 @@ def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Brea
 
 def _drop_far(bits: int, amount: int) -> int:
     return amount if 0 <= amount < bits else 0
+
+
+_CAST = re.compile(
+    rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{_VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s+"
+    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
+)
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w.])", re.I)
+
+
+def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
+    for found, word, literal in _list_given(_CAST, bare, testcase, _FLOAT_INPUT):
+        keep = partial(_keep_in_range, int(found["bits"]), found["sign"] == "s")
+        held = _NUMBER.sub(lambda number: keep(number[0]), literal["values"])
+        if held == literal["values"]:
+            continue
+        yield _Breach(
+            operation=found["name"],
+            at=found.start("name"),
+            rule=Rule.CAST_OUT_OF_RANGE,
+            of=(given_input := word.partition("=")[2][:80]),
+            words=f"casts to {found['bits']} bits, which cannot hold each value of the input {given_input}",
+            instead="zeros in the place of such values",
+            text=text,
+            inputs={word: f"--input={literal['type']}={held}"},
+        )
+
+
+def _keep_in_range(bits: int, signed: bool, number: str) -> str:
+    """Return the number, or a zero if the integer type cannot hold the number without its fraction."""
+    value = float(number)
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+    return number if low - 1 < value < high else "0"
 
 
 # ---------------------------------------------------------------------------- values from the command line

@@ -717,3 +717,42 @@ def test_a_comment_that_states_two_values_is_a_claim_of_wrong_values() -> None:
     )
     assert found.claim.kind is ClaimKind.WRONG_RESULT
     assert (found.claim.actual, found.claim.expected) == ("[1. 3.]", "[0. 2.]")
+
+
+PRINTING = """
+        ```mlir
+        func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+          return %a : tensor<4xf32>
+        }
+        ```
+        ```sh
+        iree-compile --iree-hal-target-backends=vmvx f.mlir -o f.vmfb
+        iree-run-module --module=f.vmfb --input=4xf32=1
+        ```
+"""
+
+
+def test_the_output_of_a_good_release_is_expected() -> None:
+    """The sentence names the release last before the value, and the title says what comes out today."""
+    found = extract_repro(
+        f"""{PRINTING}
+        With 3.13.0 it comes out as NaN. It used to be right: with 3.1.0 the same commands print `4xf32=1 2 3 4`.
+        """,
+        "powf returns NaN",
+        "iree-org/iree",
+    )
+    assert (found.claim.actual, found.claim.expected) == ("nan", "4xf32=1 2 3 4")
+    assert found.claim.versions == ("3.13.0",)
+
+
+def test_a_whole_row_counts_beside_a_single_value() -> None:
+    found = extract_repro(
+        f"""{PRINTING}
+        `-8 rem 3` must be `-2`. The backend gives `1` for the last element.
+
+        Result: `4xf32=-1 1 1.5 1`
+        """,
+        "remf has the wrong sign",
+        "iree-org/iree",
+    )
+    assert (found.claim.actual, found.claim.expected) == ("1\n4xf32=-1 1 1.5 1", "-2")

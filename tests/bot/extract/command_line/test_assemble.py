@@ -302,6 +302,32 @@ def test_a_script_that_writes_the_input_runs_first() -> None:
     assert not found.missing
 
 
+def test_the_second_prompt_of_a_shell_is_no_redirection() -> None:
+    """A shell shows ``> `` until the command is complete: in loops, behind a backslash, in here-documents."""
+    found = extract_repro(
+        """
+    ```console
+    $ cat > t.mlir <<EOF
+    > func.func @t(%a: tensor<4xf32>) -> tensor<4xf32> {
+    >   return %a : tensor<4xf32>
+    > }
+    > EOF
+    $ for b in llvm-cpu vmvx; do
+    >   iree-compile --iree-hal-target-backends=$b \\
+    >     t.mlir -o $b.vmfb
+    > done
+    Segmentation fault (core dumped)
+    ```
+""",
+        TITLE,
+    )
+    assert found.testcase.steps == (
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "t.mlir", "-o", "llvm-cpu.vmfb"),
+        ("iree-compile", "--iree-hal-target-backends=vmvx", "t.mlir", "-o", "vmvx.vmfb"),
+    )
+    assert found.testcase.files["t.mlir"].startswith("func.func @t(")
+
+
 @pytest.mark.parametrize("written", ["-o t.vmfb", "-o=t.vmfb", "-o - > out/t.vmfb", "--compile-to=hal -o out/t.vmfb"])
 def test_a_call_that_writes_what_a_failing_call_reads_belongs_to_the_failure(written: str) -> None:
     """The words "works fine" above the first calls of a session speak of these calls, and make no variant."""

@@ -594,3 +594,29 @@ def test_a_test_function_is_the_program_and_the_text_that_it_prints_is_not() -> 
     )
     assert code.rstrip().endswith("test_roundtrip()")
     assert "T.let" not in code
+
+
+@pytest.mark.parametrize("called", ["c.compile_file", "compile_file", "iree.compiler.compile_file"])
+@pytest.mark.parametrize("heading", ["`a.mlir`:", "Input:"])
+def test_the_program_of_a_report_is_the_file_that_its_python_reads(called: str, heading: str) -> None:
+    """By its name, or because nothing else can be meant. The functions may have any name by which they are imported."""
+    found = extract_repro(
+        f"""
+        {heading}
+        ```mlir
+        func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{
+          return %a : tensor<4xf32>
+        }}
+        ```
+        ```python
+        import iree.compiler
+        import iree.compiler as c
+        from iree.compiler import compile_file
+        {called}("a.mlir", target_backends=["vmvx"])
+        ```
+        """,
+        "compile_file crashes",
+        "iree-org/iree",
+    )
+    assert not found.missing
+    assert found.testcase.files["a.mlir"].startswith("func.func @f")

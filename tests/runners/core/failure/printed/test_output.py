@@ -92,3 +92,11 @@ def test_scalars_of_a_run_are_values() -> None:
     wrong, right = "result[0]: f32=1\nresult[1]: i64=0", "result[0]: f32=1\nresult[1]: i64=2"
     assert read_output(right, ALL_FAILURES, actual=wrong, expected=right) is Reading.RIGHT
     assert read_output(wrong, ALL_FAILURES, actual=wrong, expected=right) is Reading.WRONG
+
+
+def test_a_row_of_a_tensor_with_other_values_contradicts_the_expected_row() -> None:
+    """Its type and shape stand in the place of a label."""
+    expected = "4xf32=0.25 -NAN 4 5.96046E-08"
+    printed = "EXEC @f\nresult[0]: hal.buffer_view\n4xf32=NAN -NAN 4 NAN"
+    assert read_output(printed, ALL_FAILURES, actual="nan", expected=expected) is Reading.WRONG
+    assert read_output(expected, ALL_FAILURES, actual="nan", expected=expected) is Reading.RIGHT

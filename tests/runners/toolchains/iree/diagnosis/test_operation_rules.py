@@ -77,6 +77,26 @@ def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
     assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None
 
 
+CAST = """func.func @f(%a: tensor<4xf32>) -> tensor<4xi8> {
+  %0 = arith.fptosi %a : tensor<4xf32> to tensor<4xi8>
+  return %0 : tensor<4xi8>
+}
+"""
+
+
+def test_floats_that_the_integer_type_cannot_hold_become_zeros() -> None:
+    """The fraction is dropped first, so that 127.9 and -128.9 fit into eight bits."""
+    testcase = program(CAST, "4xf32=-200 127.9 nan -128.9")
+    breach = find_broken_rule(testcase)
+    assert breach is not None
+    assert breach.mended.steps[1][-1] == "--input=4xf32=0 127.9 0 -128.9"
+    assert find_broken_rule(program(CAST, "4xf32=-128.9 127.9 0 1e2")) is None
+    unsigned = CAST.replace("fptosi", "fptoui")
+    assert find_broken_rule(program(unsigned, "4xf32=255.9 -0.9 0 1")) is None
+    assert find_broken_rule(program(unsigned, "4xf32=255.9 -1 0 1")) is not None
+    assert find_broken_rule(program(CAST, "4xf32=@values.npy")) is None
+
+
 def test_a_comment_breaks_no_rule() -> None:
     """The division stands in a comment."""
     assert find_broken_rule(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
