@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from bot.extract.python.own_reference import prints_reference
 from bot.extract.types import Repro
-from bot.verdict.own_reference import prints_reference
 from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.packages.requirements import pin_layers

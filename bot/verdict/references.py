@@ -7,8 +7,8 @@ the same fault.
 
 from __future__ import annotations
 
+from bot.extract.python.own_reference import computes_reference
 from bot.verdict.evidence import Evidence
-from bot.verdict.own_reference import computes_reference
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
 from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE

@@ -177,11 +177,11 @@ def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequ
     for before, span in _iter_spans(_NAMED_SPAN.sub("a name", text)):
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         whole = _RESULT_LINE.match(span) is not None
-        if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
+        right = _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before))
+        printed = _ACTUAL_SPAN.search(before)
+        if right or (printed and _is_told_of(before, good)):
             expected.append(span)
-        elif _ACTUAL_SPAN.search(before) and _is_told_of(before, good):
-            expected.append(span)
-        elif (_ACTUAL_SPAN.search(before) and (whole or not actual)) or (last and listed is not None and listed[1] == last):
+        elif (printed and (whole or not actual)) or (last and listed is not None and listed[1] == last):
             actual.append(span)
             last = span
 

@@ -48,8 +48,8 @@ _SAID_OF_VERSION = re.compile(
 )
 _USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running):?[ `v]*$", re.I)
 _GOOD_BEFORE = re.compile(
-    r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|(?:used to be|was|were) right|correct(?:ly)?|succeed\w*|no (?:issue"
-    r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
+    r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|(?:used to be|was|were) right"
+    r"|correct(?:ly)?|succeed\w*|no (?:issue|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
     r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
     r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to))"
     rf"\s+(?:(?:the|version|release|nightly|{any_word(lambda words: words.versions.leading)}|=+"

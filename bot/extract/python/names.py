@@ -112,6 +112,7 @@ _READERS = {
     *("torchvision.io.read_image", "Path.read_text"),
     *join_words(lambda words: words.python.readers),
 }
+_READING_METHODS = ("read_text", "read_bytes")
 _WRITERS = {
     *("onnx.save", "onnx.save_model", "torch.save", "torch.jit.save", "np.save", "np.savez", "numpy.save"),
     *("torch.onnx.export", "torch.export.save", "cv2.imwrite", "tofile", "save", "write_text", "write_bytes"),
@@ -142,7 +143,7 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
         if tail == "open" and called in ("open", "io.open"):
             opened = _read_path(node.args[0], constants) if node.args else next(iter(paths), None)
             (written.update if _opens_to_write(node) else read.update)(dict.fromkeys([opened] if opened else []))
-        elif called in _READERS or _resolve(called, imported) in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
+        elif {called, _resolve(called, imported)} & _READERS or (tail in _READING_METHODS and not node.args):
             read.update(dict.fromkeys(paths[:1] or _read_receiver_path(node, constants)))
         elif called in _WRITERS or tail in _WRITERS:
             written.update(paths or _read_receiver_path(node, constants))

@@ -48,7 +48,9 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
     if printed := "\n".join(output).strip("\n"):
         kind = Kind.TRACEBACK if "Traceback (most recent" in printed else Kind.OUTPUT
         wished = piece.cue is Cue.EXPECTED and piece.section is not IssueSection.EXPECTED
-        cue = Cue.NONE if wished else piece.cue  # the words above may tell the right value: a session shows the real one
+        cue = (
+            Cue.NONE if wished else piece.cue
+        )  # the words above may tell the right value: a session shows the real one
         pieces.append(replace(piece, kind=kind, text=printed + "\n", cue=cue))
     return pieces
 
@@ -128,7 +130,9 @@ def _strip_second_prompts(rows: list[str]) -> list[str]:
 
 
 _SECOND_PROMPT = re.compile(r"\s{0,8}>(?: |$)")
-_OPEN_COMMAND = re.compile(r"(?:\\|\bdo|\||&&|<<-?\s*['\"]?\w{1,40}['\"]?[^\n]{0,200})\s*$|^\s{0,8}\S{0,80}[$#%] for \w")
+_OPEN_COMMAND = re.compile(
+    r"(?:\\|\bdo|\||&&|<<-?\s*['\"]?\w{1,40}['\"]?[^\n]{0,200})\s*$|^\s{0,8}\S{0,80}[$#%] for \w"
+)
 """The end of a row behind which the shell asks for more, or the beginning of a loop."""
 
 

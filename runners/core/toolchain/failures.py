@@ -128,7 +128,7 @@ class FailureVocabulary:
     Where every build refuses the text, no run shows anything of the reported failure."""
     program_checks: tuple[str, ...] = ()
     """Functions of the compiler that check a program as it is, without changing it."""
-    refusals: frozenset[str] = frozenset()
+    refusals: tuple[str, ...] = ()
     """Exceptions by which the compiler refuses a request that breaks a rule: the message states the rule."""
     text_rules: tuple[re.Pattern[str], ...] = ()
     """Messages about a rule of the language itself, or of an operation's declared operands: the text breaks it.

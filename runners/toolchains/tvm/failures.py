@@ -31,7 +31,7 @@ def _make_no_llvm_sign(pattern: str) -> Sign:
 
 FAILURES = FailureVocabulary(
     program_checks=("well_formed", "verify_well_formed", "verify_ssa", "verify_memory"),
-    refusals=frozenset({"ScheduleError"}),
+    refusals=("ScheduleError",),
     packages=("tvm", "tvm_ffi"),
     noise_frames=("tvm::ffi::", "TVMFFI", "TVMFuncCall"),
     site_renames=(("StructInfo", "Type"),),  # 0.26 renamed struct info to type

@@ -1,7 +1,7 @@
 """Compare the last two values that a program prints: a result and its reference. Pure.
 
-The program prints both and leaves the comparison to the reader. `bot.verdict.own_reference` decides that a program is
-of this kind; the values are read here.
+The program prints both and leaves the comparison to its readers. `bot.extract.python.own_reference` decides that a
+program is of this kind; the values are read here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ def _find_arrays(text: str) -> list[str]:
 
 
 def _measure_difference(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the largest difference of two rows of values, relative to the largest value; infinite for NaN and bool."""
+    """Return the largest difference of two rows of values, relative to the largest value.
+
+    It is infinite for two different truth values, and for NaN beside a number.
+    """
     if any(map(_is_truth, (*one, *other))):
         return 0.0 if [_read(a) for a in one] == [_read(b) for b in other] else math.inf
     left, right = ([float(value) for value in values] for values in (one, other))

@@ -216,8 +216,7 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,3}
 
 def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
     for found, word, literal in _list_given(_CAST, bare, testcase, _FLOAT_INPUT):
-        keep = partial(_keep_in_range, int(found["bits"]), found["sign"] == "s")
-        held = _NUMBER.sub(lambda number: keep(number[0]), literal["values"])
+        held = _NUMBER.sub(partial(_keep_in_range, int(found["bits"]), found["sign"] == "s"), literal["values"])
         if held == literal["values"]:
             continue
         yield _Breach(
@@ -232,11 +231,10 @@ def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterat
         )
 
 
-def _keep_in_range(bits: int, signed: bool, number: str) -> str:
+def _keep_in_range(bits: int, signed: bool, number: re.Match[str]) -> str:
     """Return the number, or a zero if the integer type cannot hold the number without its fraction."""
-    value = float(number)
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
-    return number if low - 1 < value < high else "0"
+    return number[0] if low - 1 < float(number[0]) < high else "0"
 
 
 # ---------------------------------------------------------------------------- values from the command line

@@ -599,7 +599,7 @@ def test_a_test_function_is_the_program_and_the_text_that_it_prints_is_not() -> 
 @pytest.mark.parametrize("called", ["c.compile_file", "compile_file", "iree.compiler.compile_file"])
 @pytest.mark.parametrize("heading", ["`a.mlir`:", "Input:"])
 def test_the_program_of_a_report_is_the_file_that_its_python_reads(called: str, heading: str) -> None:
-    """By its name, or because nothing else can be meant. The functions may have any name by which they are imported."""
+    """By its name, or because nothing else can be meant. The function may have any name by which it is imported."""
     found = extract_repro(
         f"""
         {heading}

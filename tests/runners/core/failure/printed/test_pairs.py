@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from runners.core.failure.printed.pairs import compare_last_values
 from runners.core.failure.printed.reading import Reading

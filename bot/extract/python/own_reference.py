@@ -1,7 +1,7 @@
 """Decide whether a testcase compares the compiler's result with a result that it computes without the compiler. Pure.
 
 Such a comparison is a reference that votes: two implementations disagree. A comparison with literals is none, because
-the literals are the report's own claim. A program may also print both results, and leave the comparison to the reader.
+the literals are the report's own claim. A program may also print both results, and leave the comparison to readers.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.verdict.own_reference import computes_reference, prints_reference
+from bot.extract.python.own_reference import computes_reference, prints_reference
 from runners.core.protocol import Testcase, TestcaseKind
 
 HEAD = """\
@@ -71,7 +71,8 @@ def test_literals_and_the_compiler_itself_are_no_reference(check: str) -> None:
         "print(out)\nprint(np.sort(x))",
         "print(np.sort(x), out)",
         "print('numpy', np.sort(x))\nprint(f'tvm {out}')",
-        "ref = np.square(x)\nprint('got:', out.tolist())\nprint('want:', ref.tolist())\nprint(np.abs(out - ref).max())",
+        "ref = np.square(x)\nprint('got:', out.tolist())\nprint('want:', ref.tolist())\n"
+        "print(np.abs(out - ref).max())",
         "def sort(v):\n    return relax.VirtualMachine(tvm.compile(v))['main'](v)\nprint(sort(x))\nprint(np.sort(x))",
         "print(x)\nprint(out)\nprint(x.max(axis=0))",
     ],
