@@ -15,6 +15,7 @@ from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_dumped_pass, extract_plain_compile
 from bot.extract.command_line.wrap import wrap_only_fragment
+from bot.extract.command_line.written_inputs import add_writers
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_source_script, find_stored_files, shows_output_elsewhere
@@ -163,6 +164,8 @@ def _choose_among(
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
+    if commands is not None and (whole := add_writers(parsed, commands, allowed)) is not commands:
+        return whole
     has_mlir = any(piece.kind is Kind.MLIR for piece in parsed.pieces)
     python = extract_python(parsed, toolchain, allowed)
     if isinstance(python, Repro) and commands is not None and (read := _join_reader(commands, python, tools)):

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bot.extract.blocks.pieces import Kind
+from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import ParsedIssue
 from bot.extract.types import Intent
 from runners.core.failure.api_drift import find_moved_name
-from runners.core.protocol import Claim, ClaimKind
+from runners.core.protocol import Claim, ClaimKind, Signature
 from runners.toolchains import find_toolchain
 
 MAX_TEXT = 20_000
@@ -286,7 +286,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     yield from _match(HEADING_MARKS, {p.section.strip() for p in parsed.document.prose if p.section})
     yield from _match(PROSE_MARKS, _split_lines(parsed.prose))
     printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
-    yield from _match(OUTPUT_MARKS, _split_lines("\n".join(printed)))
+    of_build = list(_match(OUTPUT_MARKS, _split_lines("\n".join(printed))))
+    yield from of_build
     unexplained = [text for text in printed if not _is_raised_by_compiler(parsed, text)]
     raised = any(_is_raised_by_compiler(parsed, text) for text in (*printed, parsed.prose))
     if raised and any(map(CALLS_IT_AN_ERROR.search, _split_lines(parsed.prose))):
@@ -310,6 +311,9 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FAILURE, 1
     elif not kinds & {Kind.DEFINITIONS, Kind.FRAGMENT} and REQUEST.search(title):
         yield Intent.FEATURE, 2  # a request may quote the error for what does not exist yet, and has no program
+    shows = any(_shows_failure(piece, parsed.signature) for piece in parsed.pieces)
+    if Kind.PYTHON in kinds and shows and not of_build:
+        yield Intent.FAILURE, 4  # a program and the error that it ends with: the author wants to be rid of the error
     if {Kind.MLIR, Kind.SHELL} <= kinds:
         yield (
             Intent.FAILURE,
@@ -318,6 +322,17 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         says = any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose)))
         if says and (claim.expected or parsed.signature is not None or Kind.OUTPUT not in kinds):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
+
+
+def _shows_failure(piece: Piece, signature: Signature | None) -> bool:
+    """True for printed output that ends with the message of the failure that the report quotes."""
+    if signature is None or not signature.message or piece.kind not in (Kind.TRACEBACK, Kind.OUTPUT):
+        return False
+    return signature.message[:MAX_MESSAGE].split("\n", maxsplit=1)[0] in piece.text
+
+
+MAX_MESSAGE = 60
+"""Characters of a message by which it is found in the output that it was read from."""
 
 
 def _is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:

@@ -239,6 +239,10 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         else f"{_name(evidence, 'name')} of {_name(evidence, 'program')} is a flag of older releases"
         + (f"; its successor is {_name(evidence, 'successor')}" if evidence["successor"] else "")
     ),
+    CallFault.RAW_FILE: lambda evidence: (
+        f"{_name(evidence, 'flag')} reads {_name(evidence, 'name')} as raw numbers, because the type"
+        f" {_name(evidence, 'given')} stands before the file"
+    ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"
         " release"

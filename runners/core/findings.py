@@ -91,6 +91,7 @@ class CallFault(StrEnum):
     TARGET = "target"
     FLAG = "flag"
     DEVICE = "device"
+    RAW_FILE = "raw-file"
 
 
 class Moved(StrEnum):

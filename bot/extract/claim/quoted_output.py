@@ -18,7 +18,7 @@ MAX_QUOTED_CHARS = 8_000
 _EXPECT_SPAN = re.compile(
     r"(?:expect(?:ed|s)?|(?:should|must) (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is"
     r"|(?:right|correct) (?:would be|is))"
-    r"(?:(?!\bnot?\b)[^`\n.]){0,60}$",
+    r"(?:(?!\bnot?\b)(?:[^`\n.]|\.(?=\d))){0,60}$",
     re.I,
 )
 _REFERENCE_SPAN = re.compile(
@@ -32,7 +32,7 @@ _REFERENCE_SPAN = re.compile(
 _ACTUAL_SPAN = re.compile(
     r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?"
     r"|(?:comes?|came) out|(?:I|we) (?:see|saw|observed?))\b"
-    r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
+    r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)(?:[^`\n.]|\.(?=\d))){0,30}$",
     re.I,
 )
 
@@ -149,8 +149,12 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
 
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
     """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``."""
-    last = intro.rstrip().rpartition("\n")[2][-60:]
+    last = _REMARK.sub("", intro.rstrip().rpartition("\n")[2][-100:])
     return last.endswith(":") and any(re.search(rf"(?<![\d.]){re.escape(v)}:?$", last.rstrip(":")) for v in versions)
+
+
+_REMARK = re.compile(r" \([^()]{1,40}\)(?=:$)")
+"""``With 3.9.0 (tail of each):``"""
 
 
 def _find_compared_values(text: str) -> re.Match[str] | None:

@@ -46,6 +46,8 @@ def read_claim(source: ClaimSource) -> Claim:
     passages = list(_collect_passages(source))
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
+    if signature is not None and actual and expected and _is_aside(source, signature):
+        signature = None
     kind = _classify_claim(source, signature)
     if kind is ClaimKind.ACCEPTED and _HANDLES_ERRORS.search(source.code):
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program may end well after an error too
@@ -87,6 +89,19 @@ def read_claim(source: ClaimSource) -> Claim:
         accused=list_accused(source.title),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
+
+
+def _is_aside(source: ClaimSource, signature: Signature) -> bool:
+    """True for a failure that one sentence of the prose names, where a block shows what the program prints.
+
+    ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values.
+    """
+    if _ERROR.search(source.title) or _CRASH.search(source.title) or signature.type == OUTPUT_TYPE:
+        return False
+    blocks = [piece.text for piece in source.pieces if piece.kind not in _CODE]
+    words = signature.message[:60] or signature.type.rpartition(":")[2]
+    told = any(words in prose.text for prose in source.document.prose)
+    return told and not any(words in text for text in blocks) and any(map(str.strip, blocks))
 
 
 _VALUES_ALONE = re.compile(rf"\s*(?:(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I)

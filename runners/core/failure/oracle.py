@@ -32,7 +32,7 @@ from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
 from runners.core.failure.printed.output import find_other_values, read_output, read_twins
-from runners.core.failure.printed.pairs import compare_last_values
+from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
 from runners.core.findings import Moved
@@ -464,6 +464,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
         case Reading.UNKNOWN if context.prints_reference and (told := _classify_pair(stdout)) is not None:
             return told
+        case Reading.UNKNOWN if (told := _classify_rows(stdout, claim.actual)) is not None:
+            return told
         case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
             return Classification(
                 outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
@@ -491,7 +493,16 @@ PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
 
 def _classify_pair(stdout: str) -> Classification | None:
     """Return the outcome of a run that prints its result beside a reference; None if the two do not decide."""
-    match compare_last_values(stdout):
+    return _classify_comparison(compare_last_values(stdout))
+
+
+def _classify_rows(stdout: str, actual: str) -> Classification | None:
+    """Return the outcome of a run that labels results and references in its rows; None if these do not decide."""
+    return _classify_comparison(compare_labelled_rows(stdout, actual))
+
+
+def _classify_comparison(reading: Reading) -> Classification | None:
+    match reading:
         case Reading.WRONG:
             signature = Signature(type=OUTPUT, message=PRINTS_OTHER_REFERENCE)
             return Classification(outcome=Outcome.MATCH, why=PRINTS_OTHER_REFERENCE, signature=signature)

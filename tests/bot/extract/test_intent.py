@@ -263,6 +263,14 @@ import tvm
 ```"""
 
 
+@pytest.mark.parametrize(("shown", "intent"), [(TRACE, Intent.FAILURE), ("```\n3 4\n```", Intent.QUESTION)])
+def test_a_program_and_the_error_it_ends_with_are_a_failure_report(shown: str, intent: Intent) -> None:
+    """Whatever its author asks: the answer is about the error."""
+    program = "```python\nimport tvm\nprint(tvm.compile(tvm.IRModule({})))\n```"
+    body = f"I port a model.\n\n{program}\n{shown}\n\nIs there a way around? I want not to cast. How can I do this?"
+    assert _read("bucketize when input is float ??", body) is intent
+
+
 @pytest.mark.parametrize(
     ("name", "intent"), [("placeholder", Intent.MOVED), ("lower", Intent.MOVED), ("no_such_name", Intent.FAILURE)]
 )

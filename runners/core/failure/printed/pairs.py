@@ -1,14 +1,15 @@
-"""Compare the last two values that a program prints: a result and its reference. Pure.
+"""Compare a result with the reference that a program prints beside the result. Pure.
 
-The program prints both and leaves the comparison to its readers. `bot.extract.python.own_reference` decides that a
-program is of this kind; the values are read here.
+The program leaves the comparison to its readers. Either the two are the last values of the output, which
+`bot.extract.python.own_reference` decides, or labels in one row tell them apart: ``3 [1. 2.] expected [1. 3.]``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from runners.core.failure.printed.output import NUMBER_PATTERN
 from runners.core.failure.printed.reading import Reading
@@ -39,6 +40,60 @@ def compare_last_values(stdout: str) -> Reading:
         return Reading.WRONG
     whole = not any("..." in text for text in pair)
     return Reading.RIGHT if whole and _measure_difference(one, other) <= EQUAL else Reading.UNKNOWN
+
+
+_LABEL = re.compile(
+    r"(?<![\w.])(?:(?P<reference>expect(?:ed|s)?|want(?:ed)?|should be|ref(?:erence)?|numpy|np|(?:py)?torch"
+    r"|correct|truth|golden|desired)|got|actual|results?|out(?:put)?|computed)(?![\w.(])\s{0,4}[:=]?",
+    re.I,
+)
+"""The word before a result or a reference in a printed row."""
+
+
+def compare_labelled_rows(stdout: str, reported: str) -> Reading:
+    """Return whether results equal the references in the same rows.
+
+    Only printed rows count that have the labels of a reported row in which the two differ.
+    """
+    wrong = {labels for labels, reading in _judge_rows(reported) if reading is Reading.WRONG}
+    judged = [reading for labels, reading in _judge_rows(stdout[-MAX_OUTPUT_CHARS:]) if labels in wrong]
+    if not judged:
+        return Reading.UNKNOWN
+    if Reading.WRONG in judged:
+        return Reading.WRONG
+    return Reading.RIGHT if set(judged) == {Reading.RIGHT} else Reading.UNKNOWN
+
+
+def _judge_rows(text: str) -> Iterator[tuple[tuple[str, ...], Reading]]:
+    """Yield the labels of each row that holds a result and a reference, and whether the two are equal."""
+    for row in text.split("\n"):
+        labels = list(islice(_LABEL.finditer(row[:MAX_ROW_CHARS]), 3))
+        if not 1 <= len(labels) <= 2 or len({bool(one["reference"]) for one in labels}) < len(labels):
+            continue
+        ends = [one.start() for one in labels[1:]] + [len(row)]
+        parts = {bool(one["reference"]): row[one.end() : end] for one, end in zip(labels, ends, strict=True)}
+        parts.setdefault(False, row[: labels[0].start()])
+        if set(parts) == {True, False}:
+            yield tuple(one[0].lower() for one in labels), _compare_parts(parts[False], parts[True])
+
+
+MAX_ROW_CHARS = 20_000
+
+
+def _compare_parts(result: str, reference: str) -> Reading:
+    """Compare the last array of each part; without an array, the last values."""
+    first, second = _find_arrays(result)[-1:], _find_arrays(reference)[:1]
+    one, other = (
+        [found[0] for found in _VALUE.finditer(array[0] if first and second else part)]
+        for array, part in ((first, result), (second, reference))
+    )
+    one = one[-len(other) :]
+    if not other or len(one) != len(other) or len(one) > MAX_VALUES:
+        return Reading.UNKNOWN
+    difference = _measure_difference(one, other)
+    if difference > CLEAR:
+        return Reading.WRONG
+    return Reading.RIGHT if difference <= EQUAL and "..." not in result + reference else Reading.UNKNOWN
 
 
 def _find_arrays(text: str) -> list[str]:

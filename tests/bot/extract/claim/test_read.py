@@ -756,3 +756,41 @@ def test_a_whole_row_counts_beside_a_single_value() -> None:
         "iree-org/iree",
     )
     assert (found.claim.actual, found.claim.expected) == ("1\n4xf32=-1 1 1.5 1", "-2")
+
+
+def test_a_failure_in_an_aside_is_not_the_claim() -> None:
+    """A block shows what the program prints, the report tells what is right, and the title names no error."""
+    aside = "Wrapping the value is no way out, that dies with `FAILED_PRECONDITION; variant is not a value type`."
+    found = extract_repro(
+        f"""{PRINTING}
+        Output:
+        ```
+        4xf32=0 0 0 0
+        ```
+        I expected about 0.05 and `4xf32=1 2 3 4`.
+
+        {aside}
+        """,
+        "float arguments arrive as zero",
+        "iree-org/iree",
+    )
+    assert found.claim.kind is ClaimKind.WRONG_RESULT
+    assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")
+
+
+def test_a_remark_behind_a_good_release_is_left_out() -> None:
+    found = extract_repro(
+        f"""{PRINTING}
+        3.9.0 works. With 3.9.0 (tail of each):
+        ```
+        4xf32=1 2 3 4
+        ```
+        With 3.13.0:
+        ```
+        4xf32=0 0 0 0
+        ```
+        """,
+        "wrong values since the upgrade",
+        "iree-org/iree",
+    )
+    assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")

@@ -302,6 +302,57 @@ def test_a_script_that_writes_the_input_runs_first() -> None:
     assert not found.missing
 
 
+@pytest.mark.parametrize(
+    ("writer", "name"),
+    [
+        (
+            "```python\n    # make_inputs.py\n    import numpy as np\n"
+            "    np.save('a.npy', np.ones(4, np.float32))\n    ```",
+            "make_inputs.py",
+        ),
+        (
+            "```\n    $ python -c \"import numpy as np; np.save('a.npy', np.ones(4, np.float32))\"\n    ```",
+            "write_inputs.py",
+        ),
+    ],
+    ids=["a script", "an argument of python"],
+)
+def test_the_python_that_writes_an_input_runs_before_the_commands(writer: str, name: str) -> None:
+    """The report does not attach the file: it says how to make the file."""
+    found = extract_repro(
+        f"""{MLIR}
+    {writer}
+
+    ```sh
+    iree-compile --iree-hal-target-backends=vmvx twice.mlir -o t.vmfb
+    iree-run-module --module=t.vmfb --input=@a.npy
+    ```
+""",
+        TITLE,
+    )
+    assert [step[0] for step in found.testcase.steps] == ["python", "iree-compile", "iree-run-module"]
+    assert "np.save('a.npy'" in found.testcase.files[name]
+    assert not list_missing(found)
+
+
+def test_python_that_only_reads_a_file_does_not_supply_the_file() -> None:
+    found = extract_repro(
+        f"""{MLIR}
+    ```python
+    import numpy as np
+    print(np.load('a.npy'))
+    ```
+
+    ```sh
+    iree-compile --iree-hal-target-backends=vmvx twice.mlir -o t.vmfb
+    iree-run-module --module=t.vmfb --input=@a.npy
+    ```
+""",
+        TITLE,
+    )
+    assert list_missing(found) == [("file", "a.npy")]
+
+
 def test_the_second_prompt_of_a_shell_is_no_redirection() -> None:
     """A shell shows ``> `` until the command is complete: in loops, behind a backslash, in here-documents."""
     found = extract_repro(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.printed.pairs import compare_last_values
+from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values
 from runners.core.failure.printed.reading import Reading
 
 
@@ -35,7 +35,30 @@ def test_the_last_two_values_are_compared(stdout: str, reading: Reading) -> None
     assert compare_last_values(stdout) is reading
 
 
+GARBAGE = "3 (2, 2) [[0.0, 1e-43], [9.8e-44, 0.0]] expected [[4.0, 5.0], [8.0, 9.0]]"
+
+
+@pytest.mark.parametrize(
+    ("reported", "stdout", "reading"),
+    [
+        (GARBAGE, "3 (2, 2) [[-1e9, 3e-41], [0.0, 2.5]] expected [[4.0, 5.0], [8.0, 9.0]]", Reading.WRONG),
+        (GARBAGE, "3 (2, 2) [[4.0, 5.0], [8.0, 9.0]] expected [[4.0, 5.0], [8.0, 9.0]]\ndone", Reading.RIGHT),
+        (GARBAGE, "3 (2, 2) [[4.0, 5.0], [8.0, 9.0]] torch [[4.0, 5.0], [8.0, 9.0]]", Reading.UNKNOWN),
+        ("y want [1 2] got [2 1]", "y want [1 2] got [1 2]\nz want [1 3] got [1 4]", Reading.WRONG),
+        ("got: 3, expected: 4", "got: 4, expected: 4", Reading.RIGHT),
+        ("got: 4, expected: 4", "got: 3, expected: 4", Reading.UNKNOWN),
+        ("got 3 got 4 expected 5", "got 3 got 4 expected 5", Reading.UNKNOWN),
+        ("", "got 3 expected 4", Reading.UNKNOWN),
+        ("np.float32(3.0) 4", "np.float32(3.0) 4", Reading.UNKNOWN),
+    ],
+)
+def test_labels_tell_a_result_from_its_reference(reported: str, stdout: str, reading: Reading) -> None:
+    """Only where the report quotes rows with these labels in which the two differ."""
+    assert compare_labelled_rows(stdout, reported) is reading
+
+
 @given(st.text(alphabet="[]1.,- enaTru\n", max_size=300))
 def test_any_output_is_read(stdout: str) -> None:
     """No output of a stranger raises an error."""
     assert compare_last_values(stdout) in (Reading.RIGHT, Reading.WRONG, Reading.UNKNOWN)
+    assert compare_labelled_rows(f"got {stdout} expected {stdout}", "got 1 expected 2") is not Reading.CHANGED

@@ -1,0 +1,32 @@
+"""Find an array in NumPy's format that a command reads as raw numbers. Pure, by the words of the command."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from runners.core.findings import CallFault
+from runners.core.protocol import Testcase
+from runners.core.toolchain.wrong_call import WrongCall
+
+_TYPED_ARRAY = re.compile(
+    r"(?P<flag>--input)=(?P<type>(?:[\d?]+x)*[a-z]{1,4}\d{1,2}\w{0,8})=(?P<file>@[\w./+-]{1,200}\.npy)"
+)
+
+
+def find_raw_array(testcase: Testcase) -> WrongCall | None:
+    """Return the first input that names a type before a file in NumPy's format, mended to the file alone.
+
+    ``iree-run-module --help``: with a shape and a type the file holds raw numbers; without them it is read by its own
+    header. The header then counts as the first numbers.
+    """
+    found = next((one for step in testcase.steps for word in step if (one := _TYPED_ARRAY.fullmatch(word))), None)
+    if found is None:
+        return None
+    steps = tuple(tuple(_TYPED_ARRAY.sub(r"\g<flag>=\g<file>", word) for word in step) for step in testcase.steps)
+    return WrongCall(
+        fault=CallFault.RAW_FILE,
+        evidence={"flag": found[0], "given": found["type"], "name": found["file"].removeprefix("@")},
+        mended=(msgspec.structs.replace(testcase, steps=steps),),
+    )
