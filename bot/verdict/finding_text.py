@@ -446,4 +446,8 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.REFERENCE: _describe_reference,
     FindingKind.REACH: _describe_reach,
     FindingKind.API_MOVED: _describe_moved_name,
+    FindingKind.YOUNGER_PACKAGE: lambda evidence, summary: (
+        f"{_name(evidence, 'version')} fails as reported with {_name(evidence, 'name')} {_name(evidence, 'younger')},"
+        f" which is younger than the release, and runs cleanly with {_name(evidence, 'older')}"
+    ),
 }

@@ -51,6 +51,7 @@ class Ground(StrEnum):
     SAYS_HOW_TO_CALL = "says-how-to-call"
     TEXT_REFUSED = "text-refused"
     REQUEST_REFUSED = "request-refused"
+    YOUNGER_PACKAGE = "younger-package"
     NAME_UNKNOWN = "name-unknown"
     UNDEFINED_INPUT = "undefined-input"
     REFERENCE_AGREES = "reference-agrees"
@@ -93,6 +94,7 @@ MEANINGS = {
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",
+    Ground.YOUNGER_PACKAGE: "the failure needs a package that is younger than the release",
     Ground.REQUEST_REFUSED: "every build refuses the request by a rule that the message states",
     Ground.NAME_UNKNOWN: "no release that ran has the name, which says little about releases that did not run",
     Ground.UNDEFINED_INPUT: "the testcase reads memory that it never wrote",

@@ -32,7 +32,12 @@ from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values, name_target
 from bot.verdict.rules.phrases import join_names, quote_span
-from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced
+from bot.verdict.rules.reproduced import (
+    judge_contradicted,
+    judge_only_ported,
+    judge_reproduced,
+    judge_younger_package,
+)
 from bot.verdict.rules.unquoted import judge_unquoted
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
 
@@ -95,6 +100,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_only_ported(evidence)
         or judge_unquoted(evidence)
         or judge_measured(evidence)
+        or judge_younger_package(evidence)
         or judge_not_reproduced(evidence)
     )
     for add_caveat in (

@@ -6,7 +6,8 @@ of `FindingKind` and one row here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -256,6 +257,12 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         refuted_by="a call of one of these names during the run",
         is_cause=False,
     ),
+    FindingKind.YOUNGER_PACKAGE: KindFacts(
+        title="The failure needs a package that is younger than the release",
+        blames=Blame.RELEASE,
+        refuted_by="a clean run with that package, or a failing run with the older one",
+        is_cause=False,
+    ),
     FindingKind.API_MOVED: KindFacts(
         title="The testcase uses a name that this release no longer has",
         blames=Blame.RELEASE,
@@ -263,6 +270,20 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         is_cause=False,
     ),
 }
+
+
+_OTHER_VERSION = re.compile(r"(?P<name>[\w.-]{1,100}) (?P<older>[\w.+-]{1,60}) → (?P<younger>[\w.+-]{1,60})")
+
+
+def describe_other_version(name: str, older: str, younger: str) -> str:
+    """Return the entry of `Observation.changes` for a package in another version."""
+    return f"{name} {older} → {younger}"
+
+
+def read_other_versions(changes: Iterable[str]) -> dict[str, str]:
+    """Return the packages that a control run had in other versions: name → version of the run."""
+    found = (_OTHER_VERSION.fullmatch(change) for change in changes)
+    return {one["name"]: one["younger"] for one in found if one is not None}
 
 
 def render_title(finding: Finding) -> str:

@@ -285,6 +285,7 @@ class FindingKind(StrEnum):
     MISSING = "missing"
     WRONG_CALL = "wrong-call"
     REACH = "reach"
+    YOUNGER_PACKAGE = "younger-package"
 
 
 class Finding(Wire, frozen=True, kw_only=True):

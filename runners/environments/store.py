@@ -21,13 +21,14 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import takewhile
 from pathlib import Path
 
 from runners.core.errors import InfraError
 from runners.core.hostile.folders import remove_folder
-from runners.core.packages.catalogue import Release
+from runners.core.packages.catalogue import AS_OF_MARGIN, Release
 from runners.core.packages.requirements import check_requirements, pin_layers
 from runners.environments import bundles
 from runners.environments.atomic_dirs import AtomicDirs
@@ -120,6 +121,24 @@ class Store:
             digest = digest_environment(lock, interpreter, self._describe_layout(release, lock))
             folder = self._environments.find(digest) or self._build(release, lock, interpreter, digest)
         return _describe_environment(release, folder, lock, interpreter, digest)
+
+    def find_younger(self, release: Release, day: date) -> dict[str, tuple[str, str]]:
+        """Return the open dependencies of the compiler's project that a later installation gets in newer versions.
+
+        Package → its version as of the release's day, and its version as of ``day``.
+
+        Raises:
+            UserError, InfraError: as `get_environment`.
+        """
+        names = find_toolchain(release.toolchain).OPEN_DEPENDENCIES
+        if not names or release.as_of is None or release.source == "bundle" or day <= release.as_of.date():
+            return {}
+        interpreter = choose_interpreter(release.pythons)
+        later = replace(release, released=day - AS_OF_MARGIN)
+        then, now = (list_packages(self._resolver.resolve(one, (), interpreter)) for one in (release, later))
+        return {
+            name: (then[name], now[name]) for name in names if name in now and then.get(name) not in (None, now[name])
+        }
 
     @property
     def _environments(self) -> AtomicDirs:

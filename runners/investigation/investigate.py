@@ -24,6 +24,7 @@ from runners.investigation.rerun import (
 from runners.investigation.state import InvestigationState, Tools, bisect_releases, make_cell
 from runners.investigation.targets import compile_for_targets
 from runners.investigation.variants import compare_results, run_on_stand_ins, run_ported, run_retargeted
+from runners.investigation.younger_packages import run_with_younger_packages
 
 
 def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
@@ -53,7 +54,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         findings = cause.find()
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
-        findings = (*findings, *compare_results(state), *_check_reach(state))
+        findings = (*findings, *compare_results(state), *_check_reach(state), *run_with_younger_packages(state))
     found = [*findings, *find_device_differences(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
         build_range = _bisect_between_releases(state)

@@ -98,6 +98,9 @@ class Tools:
     """A run with a wrong result and a run with another result → findings about where they part."""
     check_reach: Callable[[str, Testcase], tuple[Finding, ...]] = lambda _version, _testcase: ()
     """A release and a testcase that is clean there → a finding if the run calls nothing that the report accuses."""
+    find_younger: Callable[[str], Mapping[str, tuple[str, str]]] = lambda _version: {}
+    """A release → the packages that an installation on the report's day gets in a newer version than the release had:
+    name → both versions."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
     """True for a run in which the build refused the text, or lacks a name that the text uses."""
     stand_ins: tuple[str, ...] = ()

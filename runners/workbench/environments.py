@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from packaging.requirements import Requirement
+
 from runners.builds.source import Unbuildable
 from runners.core.errors import InfraError, ReprobotError
 from runners.core.failure.oracle import get_last_output
@@ -52,6 +54,8 @@ def _check_environment(
     except InfraError as reason:
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
+    if any(Requirement(text).name in toolchain.OPEN_DEPENDENCIES for text in requirements):
+        return environment  # whether the release works with this package is the question
     program = make_canary_testcase(toolchain, environment.version, requirements)
     key = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
     failed = machine.canaries.check_once(key, lambda: run_canary(machine, environment, program, requirements))
@@ -68,6 +72,18 @@ def find_release(machine: Machine, toolchain: str, version: str) -> Release:
     if version in machine.registry:
         return machine.registry.provide_release(version)
     return machine.catalogue.find(toolchain, version)
+
+
+def find_younger_packages(machine: Machine, name: str, version: str) -> dict[str, tuple[str, str]]:
+    """Return the packages that an installation on the day of the report gets in newer versions: name → both versions.
+
+    Nothing where that cannot be found out, as without a network: then no run follows.
+    """
+    if machine.day is None or version in machine.registry:
+        return {}
+    with contextlib.suppress(ReprobotError):
+        return machine.store.find_younger(machine.catalogue.find(name, version), machine.day)
+    return {}
 
 
 def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:

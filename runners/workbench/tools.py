@@ -5,7 +5,7 @@ That function may be a sandbox, a ledger or a recording.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -38,6 +38,7 @@ def make_tools(
     ahead: RunsAhead | None = None,
     background: Executor | None = None,
     tell: Tell | None = None,
+    find_younger: Callable[[str], Mapping[str, tuple[str, str]]] = lambda _version: {},
 ) -> Tools:
     """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
 
@@ -117,6 +118,7 @@ def make_tools(
         diagnose=look_for_cause,
         compare=compare,
         check_reach=look_for_reach,
+        find_younger=find_younger,
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
         tell=tell,

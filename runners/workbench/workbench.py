@@ -32,7 +32,7 @@ from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_device, find_toolchain
 from runners.workbench.ahead import RunsAhead, Slots
-from runners.workbench.environments import find_environment, prepare_build
+from runners.workbench.environments import find_environment, find_younger_packages, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import get_image, get_stand_in, make_run
 from runners.workbench.recorded_runs import RecordedRuns
@@ -80,6 +80,7 @@ class Workbench(Machine):
                 ahead=ahead,
                 background=background,
                 tell=tell,
+                find_younger=lambda version: find_younger_packages(dated, plan.testcase.toolchain, version),
             )
             try:
                 seen = investigate_plan(plan, tools)

@@ -148,13 +148,18 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
 
 
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
-    """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``."""
-    last = _REMARK.sub("", intro.rstrip().rpartition("\n")[2][-100:])
-    return last.endswith(":") and any(re.search(rf"(?<![\d.]){re.escape(v)}:?$", last.rstrip(":")) for v in versions)
+    """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``, ``3.1.0 gives``."""
+    last = intro.rstrip().rpartition("\n")[2][-100:]
+    announced = _ANNOUNCES.search(last)
+    before = last[: announced.start()] if announced else ""
+    return any(re.search(rf"(?<![\d.]){re.escape(version)}$", before) for version in versions)
 
 
-_REMARK = re.compile(r" \([^()]{1,40}\)(?=:$)")
-"""``With 3.9.0 (tail of each):``"""
+_ANNOUNCES = re.compile(
+    r"(?: \([^()]{1,40}\))?(?::"
+    r"| (?:(?:it|this|which) )?(?:gives?|gave|prints?|printed|returns?|returned|says?|shows?)(?: me)?:?)$"
+)
+"""The words between a version and its output: ``With 3.9.0 (tail of each):``."""
 
 
 def _find_compared_values(text: str) -> re.Match[str] | None:

@@ -11,7 +11,7 @@ from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
 from bot.report.sections.reasons import TO_DECIDE
-from bot.report.sections.run_again import find_unranked_change
+from bot.report.sections.run_again import fails_with_other_versions, find_unranked_change
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL, VOTE, Vote
 from runners.core.packages.versions import is_dated
@@ -106,7 +106,11 @@ def _name_newest(report: Report) -> str:
 
 def _confirm_here(report: Report) -> str:
     """Return where the failure can be seen: on the newest release that fails as posted, else after porting."""
-    bad = [one.version for one in report.observations if one.answer is Answer.BAD and one.variant is Variant.ORIGINAL]
+    bad = [
+        one.version
+        for one in report.observations
+        if (one.answer is Answer.BAD and one.variant is Variant.ORIGINAL) or fails_with_other_versions(one)
+    ]
     if bad:
         return f"{_COMMANDS} show the failure on {quote_code(sort_versions(bad)[-1])} without this bot."
     return f"the changes under *Reproduce it by hand* port the testcase, so that it fails on {_name_newest(report)}."

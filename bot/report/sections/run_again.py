@@ -10,6 +10,7 @@ from bot.report.quote import cut_end, quote_block
 from bot.verdict.behaviour import find_behaviour
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
+from runners.core.findings import read_other_versions
 from runners.core.packages.catalogue import Release
 from runners.core.protocol import Answer, Bisection, Observation, Variant
 from runners.toolchains import find_toolchain
@@ -81,6 +82,8 @@ def _choose_runs(report: Report) -> tuple[Observation, ...]:
     device = report.plan.device if report.plan is not None else ""
     here = [seen for seen in report.observations if device in ("", seen.device) and not seen.fork]
     originals = [seen for seen in here if seen.variant in (Variant.ORIGINAL, Variant.RETARGETED)]
+    if (younger := next(filter(fails_with_other_versions, here), None)) is not None:
+        return (younger, *[seen for seen in originals if seen.version == younger.version][:1])
     if pair := next(filter(None, (_find_pair(originals, one.version) for one in reversed(originals))), ()):
         return pair
     ends = [
@@ -97,6 +100,11 @@ def _choose_runs(report: Report) -> tuple[Observation, ...]:
     telling = [seen for seen in originals if seen.answer is Answer.BAD] or clear or ported or originals
     newest = next(reversed(sort_versions(seen.version for seen in telling)), "")
     return tuple(seen for seen in telling if seen.version == newest)[:1]
+
+
+def fails_with_other_versions(seen: Observation) -> bool:
+    """True for a control run that fails as reported with packages in other versions."""
+    return seen.variant is Variant.CONTROL and seen.answer is Answer.BAD and bool(read_other_versions(seen.changes))
 
 
 def _find_pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:
@@ -120,7 +128,7 @@ def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exa
     return [
         f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{changed}{under}",
         *(
-            shlex.join([*start, *_list_uv_words(release, toolchain.COMPANIONS, repro), *step])
+            shlex.join([*start, *_list_uv_words(release, toolchain.COMPANIONS, repro, seen), *step])
             for step in _list_steps(seen, repro)
         ),
     ]
@@ -140,11 +148,16 @@ def _choose_python(pythons: tuple[str, ...]) -> str:
     return _USUAL_PYTHON if _USUAL_PYTHON in pythons else pythons[-1]
 
 
-def _list_uv_words(release: Release | None, companions: tuple[str, ...], repro: Repro) -> list[str]:
+def _list_uv_words(
+    release: Release | None, companions: tuple[str, ...], repro: Repro, seen: Observation
+) -> list[str]:
     """Return ``uv run`` with the packages of a run; empty for a build that the catalogue does not know."""
     if release is None:
         return []
-    needed = (*release.distributions, *release.pins, *companions, *repro.testcase.requirements)
-    day = ["--exclude-newer", f"{release.as_of:%Y-%m-%d}"] if release.as_of is not None else []
+    other = read_other_versions(seen.changes) if seen.variant is Variant.CONTROL else {}
+    pins = (f"{name}=={version}" for name, version in other.items())
+    needed = (*release.distributions, *release.pins, *companions, *repro.testcase.requirements, *pins)
+    dated = release.as_of is not None and not other
+    day = ["--exclude-newer", f"{release.as_of:%Y-%m-%d}"] if dated else []
     python = ["--python", _choose_python(release.pythons)] if release.pythons else []
     return ["uv", "run", "--no-project", *python, *day, *(word for one in needed for word in ("--with", one))]

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import are_all, find_last_reason, list_skipped, name_all, name_newest, name_releases
+from bot.verdict.rules.phrases import (
+    are_all,
+    find_last_reason,
+    list_skipped,
+    name_all,
+    name_newest,
+    name_releases,
+    quote_span,
+)
 from bot.verdict.rules.reworded import (
     OTHER_END,
     find_diagnostic,
@@ -20,7 +28,8 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.parse import NATIVE
-from runners.core.protocol import Answer, Claim, ClaimKind, Outcome, Variant
+from runners.core.findings import describe_other_version
+from runners.core.protocol import Answer, Claim, ClaimKind, FindingKind, Outcome, Variant
 
 
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
@@ -358,3 +367,34 @@ def _has_only_signal(evidence: Evidence, version: str) -> bool:
     signatures = [seen.signature for seen in bad if seen.signature is not None]
     crashed = [one for one in signatures if one.type in NATIVE]
     return bool(bad) and len(crashed) == len(bad) and not any(one.frames or one.message for one in crashed)
+
+
+def judge_younger_package(evidence: Evidence) -> Verdict | None:
+    """Return the verdict where a clean release fails as reported with the packages of the report's day.
+
+    The finding names the package; the recorded run with that package decides.
+    """
+    found = next((one for one in evidence.findings if one.kind is FindingKind.YOUNGER_PACKAGE), None)
+    if found is None:
+        return None
+    known = found.evidence
+    version, name, older, younger = (str(known.get(key, "")) for key in ("version", "name", "older", "younger"))
+    failing = [
+        at
+        for at, seen in enumerate(evidence.observations)
+        if seen.variant is Variant.CONTROL
+        and seen.version == version
+        and seen.answer is Answer.BAD
+        and describe_other_version(name, older, younger) in seen.changes
+    ]
+    if not failing or version not in evidence.find_versions(Answer.GOOD):
+        return None
+    package = quote_span(name, 60)
+    return make_verdict(
+        VerdictKind.CONFIRMED,
+        (Ground.FAILS, Ground.YOUNGER_PACKAGE),
+        f"It fails as reported on {version} with {package} {younger}, which is younger than the release; with"
+        f" {package} {older} it runs cleanly.",
+        (f"until this is mended: install {quote_span(f'{name}=={older}', 80)} beside {version}",),
+        (*evidence.find_indices(version), *failing),
+    )

@@ -64,6 +64,12 @@ class Toolchain(Protocol):
         return ()
 
     @property
+    def OPEN_DEPENDENCIES(self) -> tuple[str, ...]:
+        """Packages of the compiler's own project whose versions its wheels leave open, so that an old release may get
+        a package that is younger than the release."""
+        return ()
+
+    @property
     def PROVIDES(self) -> frozenset[str]:
         """Modules that every environment has. A testcase that imports them needs no further requirement."""
         return frozenset()

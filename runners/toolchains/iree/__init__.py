@@ -21,6 +21,7 @@ NAME = "iree"
 TITLE = "IREE"
 REPOSITORY: str | None = "iree-org/iree"
 COMPANIONS: tuple[str, ...] = ()
+OPEN_DEPENDENCIES: tuple[str, ...] = ()
 
 PROVIDES = frozenset({"iree", "numpy", "sympy", "mpmath", "ml_dtypes"})
 VARIABLES = QUIET | {"IREE_PY_RUNTIME": "default"}

@@ -37,6 +37,7 @@ REPOSITORY: str | None = "apache/tvm"
 COMPANIONS: tuple[str, ...] = ("pytest",)
 """``tvm.testing``, which most testcases import, imports pytest but does not require the package."""
 
+OPEN_DEPENDENCIES: tuple[str, ...] = ("apache-tvm-ffi",)
 PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
 VARIABLES = QUIET | {
     "TVM_BACKTRACE": "1",  # without it, an error in TVMScript prints one line that recommends it

@@ -311,6 +311,19 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     assert ("the text is at fault" in verdict.headline) is doubted
 
 
+def test_a_package_that_is_younger_than_the_release_is_named() -> None:
+    """The recorded run with that package decides; the finding alone is a claim."""
+    known = {"version": "1.3", "name": "runtime", "older": "1.0", "younger": "2.0"}
+    found = Finding(kind=FindingKind.YOUNGER_PACKAGE, summary="x", evidence=known)
+    with_it = observe("1.3", M, variant=Variant.CONTROL, changes=("runtime 1.0 → 2.0",))
+    verdict = judge(evidence((P, P, P, P), with_it, findings=(found,)))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert "`runtime` 2.0, which is younger than the release; with `runtime` 1.0 it runs cleanly" in verdict.headline
+    other = observe("1.3", M, variant=Variant.CONTROL, changes=("other 1.0 → 2.0",))
+    for runs in ((), (other,), (observe("1.3", P, variant=Variant.CONTROL, changes=with_it.changes),)):
+        assert judge(evidence((P, P, P, P), *runs, findings=(found,))).kind is VerdictKind.NOT_REPRODUCED
+
+
 @pytest.mark.parametrize(("type", "doubted"), [("ScheduleError", True), ("InternalError", False)])
 def test_a_request_that_every_build_refuses_by_a_stated_rule_is_doubted(type: str, doubted: bool) -> None:
     """The rule may be right. A rule that an older build did not have is a regression all the same."""

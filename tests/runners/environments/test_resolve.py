@@ -12,11 +12,14 @@ from dataclasses import replace
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from runners.environments import resolve as resolve_module, store as store_module
 from runners.environments.interpreters import choose_interpreter
 from runners.environments.resolve import Resolver, Unresolvable
+from runners.environments.store import Store
 from runners.environments.uv import Uv
 from tests.runners.environments.test_store import RELEASE, build_wheel
 
@@ -111,3 +114,21 @@ def test_a_young_package_that_needs_a_younger_dependency_of_the_release_does_not
     build_wheel(wheels / "young", "framework", "3.0", {"framework.py": ""}, requires="arrays>=2")
     with pytest.raises(Unresolvable, match=r"framework==3\.0 as of 2024-04-\d\d does not go with python 3\.11"):
         resolve(tmp_path, "framework==3.0")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("day", "found"), [(date(2026, 6, 1), {"arrays": ("1.0", "2.0")}), (date(2024, 5, 1), {}), (date(2023, 1, 1), {})]
+)
+def test_the_packages_of_a_later_day_are_found(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch, day: date, found: dict[str, tuple[str, str]]
+) -> None:
+    """Of the compiler's own project alone: any release has other packages that are younger by then."""
+    compiler = SimpleNamespace(
+        OPEN_DEPENDENCIES=("arrays", "absent"), COMPANIONS=(), find_bundle=lambda _version: None
+    )
+    for module in (resolve_module, store_module):
+        monkeypatch.setattr(module, "find_toolchain", lambda _name: compiler)
+    with serve_wheels(wheels) as url:
+        store = Store(root=tmp_path / "store", uv=Uv(cache=tmp_path / "uv", options=("--index-url", url)))
+        assert store.find_younger(RELEASED, day) == found

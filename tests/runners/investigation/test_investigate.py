@@ -804,3 +804,28 @@ def test_other_targets_are_left_alone(changes: dict[str, object]) -> None:
 
 def test_a_failure_on_the_usual_device_needs_no_other_target() -> None:
     assert not run_for_targets(make_plan(claim=QUOTED), lambda cell, attempt: Outcome.MATCH)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_clean_testcase_is_run_with_the_packages_of_the_report(fails: bool) -> None:
+    """On the reported release, and on the newest one if the reported one stays clean. A finding names the package."""
+    younger = {"runtime": ("1.0", "2.0")}
+
+    def answer(cell: Cell, _attempt: int) -> Outcome:
+        with_it = cell.variant is Variant.CONTROL and cell.testcase.requirements == ("runtime==2.0",)
+        return Outcome.MATCH if with_it and fails else Outcome.PASS
+
+    crash = make_plan(claim=Claim(kind=ClaimKind.CRASH))
+    seen = run(crash, answer, find_younger=lambda _version: younger)
+    controls = [(one.version, one.changes) for one in seen.observations if one.variant is Variant.CONTROL]
+    assert controls[0] == (ORDER[5], ("runtime 1.0 → 2.0",))
+    assert len(controls) == (1 if fails else 2)
+    assert [one.evidence["younger"] for one in seen.findings] == (["2.0"] if fails else [])
+
+
+def test_a_failing_testcase_needs_no_other_packages() -> None:
+    """And neither does a claim about time, for which other packages are another measurement."""
+    younger = {"runtime": ("1.0", "2.0")}
+    for kind, outcome in ((ClaimKind.CRASH, Outcome.MATCH), (ClaimKind.SLOW, Outcome.PASS)):
+        seen = run(make_plan(claim=Claim(kind=kind)), lambda *_: outcome, find_younger=lambda _version: younger)  # noqa: B023
+        assert all(one.variant is not Variant.CONTROL for one in seen.observations)

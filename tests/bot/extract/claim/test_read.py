@@ -778,10 +778,11 @@ def test_a_failure_in_an_aside_is_not_the_claim() -> None:
     assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")
 
 
-def test_a_remark_behind_a_good_release_is_left_out() -> None:
+@pytest.mark.parametrize("intro", ["With 3.9.0:", "With 3.9.0 (tail of each):", "3.9.0 gives", "3.9.0 prints:"])
+def test_the_block_below_a_good_release_is_expected(intro: str) -> None:
     found = extract_repro(
         f"""{PRINTING}
-        3.9.0 works. With 3.9.0 (tail of each):
+        3.9.0 works. {intro}
         ```
         4xf32=1 2 3 4
         ```
