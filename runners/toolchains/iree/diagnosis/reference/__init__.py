@@ -11,6 +11,7 @@ from runners.core.protocol import Exited, Finding, FindingKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number
 from runners.toolchains.iree.diagnosis.reference.elementwise import Values, compute_results
+from runners.toolchains.iree.diagnosis.reference.loops import compute_loops
 
 _PRINTED = re.compile(
     r"(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n(?P<shape>(?:\d{1,9}x){0,8})"
@@ -21,14 +22,18 @@ _DIGITS = {"f16": 2e-3, "f32": 2e-5, "f64": 2e-5}
 """Greatest difference to the printed digits, relative."""
 
 
+_EQUAL_SUMS, _OTHER_SUMS = 1e-4, 1e-2
+"""Differences of sums, relative to the largest: up to the first they are equal, from the second on they differ."""
+
+
 def check_definitions(failure: Failure, means: Means) -> Diagnosis:
-    """Compute the result of an elementwise program, and compare it with the one that was printed."""
+    """Compute the result of a program of elementwise operations and loops, and compare it with the printed one."""
     seen = failure.seen
     printed = list(_PRINTED.finditer(seen.excerpt))
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
     if not printed or not (wrong or seen.ended == Exited(code=0)):
         return NOTHING_FOUND
-    results = compute_results(failure.testcase)
+    results = compute_results(failure.testcase) or compute_loops(failure.testcase)
     if results is None or len(printed) != len(results) or f"result[{len(results)}]" in seen.excerpt:
         return NOTHING_FOUND
     compared = [_compare_result(one, right) for one, right in zip(printed, results, strict=True)]
@@ -56,6 +61,13 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
     except ValueError:  # shortened output
         return None
     pairs = list(zip(values, right.numbers, strict=True))
+    if right.is_sum:
+        largest = max((abs(b) for _, b in pairs if math.isfinite(b)), default=1.0)
+        distance = max((abs(a - b) / (largest or 1.0) for a, b in pairs if math.isfinite(a - b)), default=0.0)
+        if _EQUAL_SUMS < distance < _OTHER_SUMS:
+            return None  # another order of the additions may explain it
+        if distance <= _EQUAL_SUMS and not any(math.isnan(a) is not math.isnan(b) for a, b in pairs):
+            return {EXACT: all(f"{a:g}" == f"{b:g}" for a, b in pairs)}
     differing = next((at for at, (a, b) in enumerate(pairs) if not _agree(a, b, right.element)), None)
     if differing is not None:
         expected = f"{right.numbers[differing]:g}"

@@ -33,6 +33,10 @@ class Values:
 
     element: str
     numbers: tuple[Number, ...]
+    shape: tuple[int, ...] = ()
+    """Where it is known. An elementwise program has one shape."""
+    is_sum: bool = False
+    """True if floats were added up: another order of the additions gives other last digits."""
 
     def pick(self, at: int) -> Number:
         return self.numbers[at % len(self.numbers)]
@@ -79,6 +83,25 @@ _INPUT = re.compile(
 
 def compute_results(testcase: Testcase) -> tuple[Values, ...] | None:
     """Return the results of the function that the command calls; None if the program is not elementwise."""
+    called = find_called_function(testcase)
+    given = _read_arguments(called.arguments, called.inputs) if called is not None else None
+    return _run_function(called.body, given, called.maps) if called is not None and given is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """The only function that the only run of a testcase calls."""
+
+    arguments: str
+    body: str
+    inputs: tuple[str, ...]
+    """The words of the run that pass arguments."""
+    maps: dict[str, str]
+    """Aliases of affine maps in the text."""
+
+
+def find_called_function(testcase: Testcase) -> CalledFunction | None:
+    """Return the function that the command calls; None if the text or the call leaves it open."""
     sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
     runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
     if len(sources) != 1 or len(runs) != 1 or len(sources[0]) > MAX_CHARS:
@@ -88,17 +111,24 @@ def compute_results(testcase: Testcase) -> tuple[Values, ...] | None:
     functions = [one for one in _FUNCTION.finditer(text) if called in (None, one["name"])]
     if len(functions) != 1 or "--iree-input" in " ".join(word for step in testcase.steps for word in step):
         return None
-    given = _read_arguments(functions[0]["arguments"], [word for word in runs[0] if word.startswith("--input=")])
-    if given is None:
-        return None
-    maps = {found["name"]: found["map"] for found in _ALIAS.finditer(text)}
-    return _run_function(functions[0]["body"], given, maps)
+    return CalledFunction(
+        arguments=functions[0]["arguments"],
+        body=functions[0]["body"],
+        inputs=tuple(word for word in runs[0] if word.startswith("--input=")),
+        maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
+    )
 
 
 def _read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
+    """Return the arguments of a function whose arguments all have one shape."""
+    shapes = {found["tshape"] for found in _ARGUMENT.finditer(listed)}
+    return read_arguments(listed, inputs) if len(shapes) == 1 else None
+
+
+def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
+    """Return the arguments of a function, by the words of its call; None if they do not fit together."""
     arguments = list(_ARGUMENT.finditer(listed))
-    shapes = {found["tshape"] for found in arguments}
-    if not arguments or len(arguments) != len(inputs) or len(shapes) != 1 or _ARGUMENT.sub("", listed).strip():
+    if not arguments or len(arguments) != len(inputs) or _ARGUMENT.sub("", listed).strip():
         return None
     given: dict[str, Values] = {}
     for argument, word in zip(arguments, inputs, strict=True):
@@ -111,15 +141,16 @@ def _read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | N
             or (found["shape"] or "") != (argument["tshape"] or "")
         ):
             return None
-        read = [_read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
+        read = [read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
         numbers = [number for number in read if number is not None]
         if len(numbers) != len(read) or len(numbers) not in (1, size):
             return None
-        given[argument["name"]] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)))
+        shape = tuple(int(n) for n in (argument["tshape"] or "").split("x")[:-1])
+        given[argument["name"]] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)), shape)
     return given
 
 
-def _read_number(word: str, element: str) -> Number | None:
+def read_number(word: str, element: str) -> Number | None:
     try:
         return wrap_value(float(word) if element in FLOATS else int(word), element)
     except ValueError:
@@ -141,14 +172,14 @@ def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> 
             known[generic["to"]] = result
         elif line := body[at:end].strip():
             if returned := _RETURN.match(line):
-                return _get_returned(returned, known)
-            if not _run_line(line, known):
+                return get_returned(returned, known)
+            if not run_line(line, known):
                 return None
         at = end + 1
     return None
 
 
-def _get_returned(returned: re.Match[str], known: dict[str, Values]) -> tuple[Values, ...] | None:
+def get_returned(returned: re.Match[str], known: dict[str, Values]) -> tuple[Values, ...] | None:
     names = [name.strip() for name in returned["of"].split(",")]
     return tuple(known[name] for name in names) if all(name in known for name in names) else None
 
@@ -168,9 +199,9 @@ def _run_generic(found: re.Match[str], known: dict[str, Values], maps: dict[str,
     inner |= {name: values for name, values in known.items() if name not in elements and len(values.numbers) == 1}
     for line in filter(None, map(str.strip, found["body"].split("\n")[:MAX_LINES])):
         if returned := _RETURN.match(line):
-            results = _get_returned(returned, inner)
+            results = get_returned(returned, inner)
             return results[0] if results is not None and len(results) == 1 else None
-        if not _run_line(line, inner):
+        if not run_line(line, inner):
             return None
     return None
 
@@ -180,7 +211,7 @@ def _is_identity(affine: str) -> bool:
     return found is not None and found[1].replace(" ", "") == found[2].replace(" ", "")
 
 
-def _run_line(line: str, known: dict[str, Values]) -> bool:
+def run_line(line: str, known: dict[str, Values]) -> bool:
     """Add the result of one operation. False if the operation is unknown or its result is undefined."""
     if _EMPTY.match(line):
         return True
@@ -188,7 +219,7 @@ def _run_line(line: str, known: dict[str, Values]) -> bool:
     if found := _CONSTANT.match(line):
         element = found["tin"] or found["talone"]
         value = (
-            _read_number(
+            read_number(
                 {"true": "1", "false": "0"}.get(found["dense"] or found["one"], found["dense"] or found["one"]),
                 element,
             )
