@@ -398,16 +398,18 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
 def _describe_reference(evidence: Evidence, summary: str) -> str:
     if evidence.get("name") == BY_DEFINITION:
         return _describe_definition(evidence)
-    source = "from the same module and arguments"
+    by_onnx = evidence.get("name") == "ONNX"
+    who = "ONNX's evaluator" if by_onnx else "NumPy"
+    source = "from the same model and inputs" if by_onnx else "from the same module and arguments"
     match evidence.get(VOTE):
         case Vote.DIFFERS:
             at = f" at {_name(evidence, 'at')}" if evidence.get("at") else ""
             return (
                 f"{_on(evidence)}, {_name(evidence, 'function')} returns {_name(evidence, 'returned')}{at};"
-                f" NumPy computes {_name(evidence, 'expected')} {source}"
+                f" {who} computes {_name(evidence, 'expected')} {source}"
             )
         case Vote.AGREES:
-            return f"{_on(evidence)}, every compiled function returns what NumPy computes {source}"
+            return f"{_on(evidence)}, every compiled function returns what {who} computes {source}"
         case _:
             raise UnknownShapeError(VOTE)
 

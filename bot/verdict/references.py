@@ -17,7 +17,11 @@ from runners.core.protocol import Answer, FindingKind
 
 NUMPY = "NumPy, from the same module and arguments"
 DEFINITIONS = "an interpreter, by the definitions of the operations"
+ONNX = "ONNX's evaluator, from the same model and inputs"
 OWN = "a computation of the testcase's own, without the compiler"
+
+
+_VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX}
 
 
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
@@ -29,7 +33,7 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
         if (vote := get_vote(finding)) is not None:
-            name = DEFINITIONS if finding.evidence.get("name") == BY_DEFINITION else NUMPY
+            name = _VOTERS.get(str(finding.evidence.get("name")), NUMPY)
             found.append(ReferenceVote(reference=name, wrong=vote is Vote.DIFFERS, version=version))
     for finding in evidence.findings:
         name, level = str(finding.evidence.get("name", "none")), finding.evidence.get(LEVEL)

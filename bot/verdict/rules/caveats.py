@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import DEFINITIONS, NUMPY, OWN, list_votes
+from bot.verdict.references import DEFINITIONS, NUMPY, ONNX, OWN, list_votes
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.parse import NATIVE
@@ -92,7 +92,12 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     if dissenting := next((one for one in votes if not one.wrong), None):
         why = f"{dissenting.reference}, computes what {dissenting.version} returns, so the value may be right"
         return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
-    independent = {NUMPY: Ground.REFERENCE_DIFFERS, DEFINITIONS: Ground.REFERENCE_DIFFERS, OWN: Ground.OWN_REFERENCE}
+    independent = {
+        NUMPY: Ground.REFERENCE_DIFFERS,
+        ONNX: Ground.REFERENCE_DIFFERS,
+        DEFINITIONS: Ground.REFERENCE_DIFFERS,
+        OWN: Ground.OWN_REFERENCE,
+    }
     differing = [one.reference for one in votes if one.reference in independent]
     if verdict.kind is not VerdictKind.CONFIRMED or not any(map(clears_passes, evidence.findings)):
         return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one != OWN])
@@ -108,6 +113,7 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 _SHORT = {
     NUMPY: "NumPy",
+    ONNX: "ONNX's evaluator",
     DEFINITIONS: "an interpreter of the operations' definitions",
     OWN: "the testcase's own computation",
 }

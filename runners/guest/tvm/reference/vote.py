@@ -4,8 +4,10 @@ The testcase runs unmodified. Each call of a function that was built from a modu
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
 change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
-Anything else is no vote. A module that was translated from another format, such as ONNX, exported from layers, or
-made by a pass that changed functions, parameters or precision, may be wrong itself: then no vote agrees.
+Anything else is no vote. A module that was translated from another format, exported from layers, or made by a pass
+that changed functions, parameters or precision, may be wrong itself: then no vote agrees. For a module that was
+translated from ONNX, the evaluator of the package ``onnx`` votes instead, on the model itself, unless the testcase
+asks that evaluator too.
 
 The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
 the same process.
@@ -26,6 +28,9 @@ from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 MAX_CALLS = 16
 MAX_SECONDS = 20.0
+MAX_NODES = 200
+"""Nodes of a model that ONNX's evaluator, which is slow, computes."""
+EVALUATOR = "ReferenceEvaluator"
 KIND = "reference"
 
 
@@ -34,7 +39,7 @@ def main(arguments: list[str]) -> int:
     file = os.path.abspath(path)
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
     try:
-        Voter(findings).install()
+        Voter(findings, _read_text(file)).install()
     except Exception as error:
         # For example, the compiler cannot be imported. The testcase then fails by itself.
         findings.note("no call could be watched", why=f"{type(error).__name__}: {error}"[-300:])
@@ -42,11 +47,19 @@ def main(arguments: list[str]) -> int:
     return run_testcase(file)
 
 
+def _read_text(file: str) -> str:
+    with open(file, encoding="utf-8", errors="replace") as script:
+        return script.read()
+
+
 class Voter:
     """Watches passes, builds and calls, and evaluates each call."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, script: str = "") -> None:
         self._findings = findings
+        self._reads_onnx = "from_onnx" in script and EVALUATOR not in script
+        self._models: dict[int, tuple[Any, Any]] = {}
+        """Modules that were translated from ONNX, with their models, by id."""
         self._began = time.monotonic()
         self._depth = 0
         self._origins: dict[int, tuple[Any, Any]] = {}
@@ -75,6 +88,40 @@ class Voter:
         layers = importlib.import_module("tvm.relax.frontend.nn").Module
         layers.export_tvm = self._watch_export(layers.export_tvm)
         self._loaded = frozenset(sys.modules)
+        if self._reads_onnx:
+            frontend: Any = importlib.import_module("tvm.relax.frontend.onnx")
+            frontend.from_onnx = self._watch_translation(frontend.from_onnx)
+            self._evaluator = getattr(importlib.import_module("onnx.reference"), EVALUATOR)
+
+    def _watch_translation(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap the translation of a model. A module that takes the parameters as inputs is left out."""
+
+        @functools.wraps(original)
+        def call(model: Any, *args: Any, **words: Any) -> Any:
+            made = original(model, *args, **words)
+            if isinstance(made, self._tvm.IRModule) and len(model.graph.node) <= MAX_NODES:
+                self._models[id(made)] = made, model
+            return made
+
+        return call
+
+    def _ask_evaluator(self, model: Any, name: str, given: list[Any], value: Any) -> bool:
+        """Let ONNX's own evaluator vote on a call. False if it has no vote."""
+        parameters = {one.name for one in model.graph.initializer}
+        inputs = [one.name for one in model.graph.input if one.name not in parameters]
+        if len(inputs) != len(given):
+            return False
+        results = self._evaluator(model).run(None, dict(zip(inputs, given, strict=True)))
+        expected = results[0] if len(results) == 1 else tuple(results)
+        value = value[0] if len(results) == 1 and isinstance(value, tuple) and len(value) == 1 else value
+        vote, where = self._compare.compare_values(value, expected, expected)
+        if vote == self._compare.DIFFERS:
+            self._differs = True
+            told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
+            self._report(vote, f"{name} returns another value than ONNX's evaluator", {**told, "by": "ONNX"})
+        elif vote == self._compare.SAME and not self._silent:
+            self._report(vote, f"{name} returns what ONNX's evaluator computes", {"by": "ONNX"})
+        return bool(vote != self._compare.UNCERTAIN)
 
     def _follow(self, original: Callable[..., Any], position: int) -> Callable[..., Any]:
         """Wrap a function that makes something from a module: remember what its result was made from."""
@@ -145,6 +192,9 @@ class Voter:
             self._withdraw("a call of a function without a known module")
             return
         value = self._read(returned)
+        _, model = self._models.get(id(module), (None, None))
+        if model is not None and self._ask_evaluator(model, name, given, value):
+            return
         left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module says otherwise
         wide, own = (self._evaluate.evaluate_function(module, name, given, widen=wide) for wide in (True, False))
         if "float16" in str(module):  # rounding inside decides digits that a wider result still shows

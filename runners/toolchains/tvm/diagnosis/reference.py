@@ -1,4 +1,4 @@
-"""Ask NumPy for the values that the compiled functions of a testcase should return.
+"""Ask NumPy, or ONNX's evaluator, for the values that the compiled functions of a testcase should return.
 
 The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module of each call without the compiler's lowering. A
 vote is a claim: the testcase could have computed a wrong reference itself as well.
@@ -6,7 +6,7 @@ vote is a claim: the testcase could have computed a wrong reference itself as we
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -31,6 +31,13 @@ class _Evidence(msgspec.Struct, frozen=True):
     returned: _Word = ""
     expected: _Word = ""
     at: _Word = ""
+    by: Literal["NumPy", "ONNX"] = "NumPy"
+
+
+_VOTERS = {
+    "NumPy": "NumPy computes from the same module and arguments",
+    "ONNX": "ONNX's evaluator computes from the same model and inputs",
+}
 
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
@@ -51,6 +58,6 @@ def _report_vote(claim: _Evidence, version: str) -> Finding:
     verb = "another value than" if claim.vote is Vote.DIFFERS else "the same as"
     return Finding(
         kind=FindingKind.REFERENCE,
-        summary=f"on {version} a compiled function returns {verb} NumPy computes from the same module and arguments",
-        evidence={"name": "NumPy", VOTE: claim.vote.value, "version": version, **told},
+        summary=f"on {version} a compiled function returns {verb} {_VOTERS[claim.by]}",
+        evidence={"name": claim.by, VOTE: claim.vote.value, "version": version, **told},
     )

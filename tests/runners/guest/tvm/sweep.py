@@ -57,8 +57,8 @@ class ProgramRun:
 
 
 @cache
-def environment(version: str) -> Environment:
-    return open_store().get_environment(load_catalogue().find("tvm", version))
+def environment(version: str, *requirements: str) -> Environment:
+    return open_store().get_environment(load_catalogue().find("tvm", version), requirements)
 
 
 def programs(group: str) -> tuple[str, ...]:
@@ -99,8 +99,8 @@ def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[P
     )
 
 
-def variables(version: str) -> dict[str, str]:
-    site = str(environment(version).site_packages)
+def variables(version: str, *requirements: str) -> dict[str, str]:
+    site = str(environment(version, *requirements).site_packages)
     # One thread in numpy's pool: more threads do not survive the forks of batch.py.
     return {**os.environ, "PYTHONPATH": site, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -123,3 +123,50 @@ def test_what_cannot_be_evaluated_has_no_vote(tmp_path: Path) -> None:
     x = 'np.full((3, 2), 0.5, "float32")'
     assert vote(tmp_path, PROGRAM.format(operator="round(x)", module="Module", x=x)) == []
     assert vote(tmp_path, PROGRAM.format(operator="median(x)", module="Module", x=x)) == []
+
+
+MODEL = """
+import numpy as np, onnx, tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+model = onnx.parser.parse_model('''
+<ir_version: 8, opset_import: ["" : 13]>
+graph (float[4] x, float[4] y) => (float[4] z) {{ z = Sub (x, y) }}''')
+def translate_swapped(model):
+    model.graph.node[0].input[:] = ["y", "x"]
+    module = from_onnx(model)
+    model.graph.node[0].input[:] = ["x", "y"]
+    return module
+
+vm = relax.VirtualMachine(tvm.compile({module}, "llvm"), tvm.cpu())
+x, y = np.array([1, 2, 3, 4], "float32"), np.array([4, 3, 2, 1], "float32")
+print(vm["main"](tvm.runtime.tensor(x), tvm.runtime.tensor(y)))
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "more", "votes"),
+    [
+        ("from_onnx(model)", "", [("ONNX", "agrees")]),
+        ("translate_swapped(model)", "", [("ONNX", "differs")]),
+        ("from_onnx(model)", "import onnx.reference; onnx.reference.ReferenceEvaluator", []),
+    ],
+    ids=["right", "a wrong translation", "the testcase's own reference"],
+)
+def test_the_evaluator_of_onnx_votes_on_a_translated_model(
+    tmp_path: Path, module: str, more: str, votes: list[tuple[str, str]]
+) -> None:
+    """NumPy would only repeat the translation. An evaluator that the testcase asks itself is no second reference."""
+    program = MODEL.format(module=module, more=more)
+    (tmp_path / "r.py").write_text(program)
+    path = tmp_path / "findings"
+    version = RELEASES[-1]
+    settings = {**variables(version, "onnx"), "REPROBOT_FINDINGS": str(path)}
+    python = str(environment(version, "onnx").interpreter.executable)
+    words = [python, str(LAUNCHER), "tvm.reference.vote", str(tmp_path / "r.py")]
+    subprocess.run(words, env=settings, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    told = [line["evidence"] for line in lines if line["kind"] == "reference"]
+    assert [(one.get("by", "NumPy"), one["vote"]) for one in told] == votes
