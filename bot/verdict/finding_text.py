@@ -180,6 +180,7 @@ _RULES = {
     Rule.ZERO_DIVISOR: "divides by zero: the input {of} holds zeros",
     Rule.DATAFLOW_OUTPUT: "does not give out {of}, which is read after the block",
     Rule.SHIFT_TOO_FAR: "shifts by the number of bits or further: the input {of} holds the amounts",
+    Rule.MISSING_INIT: "adds to {of} over a reduction axis and never sets it, so it adds to what the caller passes",
     Rule.CAST_OUT_OF_RANGE: "casts values of the input {of} that the integer type cannot hold",
 }
 

@@ -78,6 +78,7 @@ class Rule(StrEnum):
     ZERO_DIVISOR = "zero-divisor"
     SHIFT_TOO_FAR = "shift-too-far"
     CAST_OUT_OF_RANGE = "cast-out-of-range"
+    MISSING_INIT = "missing-init"
     DATAFLOW_OUTPUT = "dataflow-output"
 
 

@@ -133,6 +133,10 @@ def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], sai
         (Rule.LIVE_ARGUMENT, "writes into `d0`, which is read again later"),
         (Rule.ZERO_DIVISOR, "divides by zero: the input `d0` holds zeros"),
         (Rule.SHIFT_TOO_FAR, "shifts by the number of bits or further: the input `d0` holds the amounts"),
+        (
+            Rule.MISSING_INIT,
+            "adds to `d0` over a reduction axis and never sets it, so it adds to what the caller passes",
+        ),
         (Rule.CAST_OUT_OF_RANGE, "casts values of the input `d0` that the integer type cannot hold"),
     ],
 )

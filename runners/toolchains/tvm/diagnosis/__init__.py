@@ -10,6 +10,7 @@ from runners.toolchains.tvm.diagnosis.calls import check_call
 from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_outputs
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
 from runners.toolchains.tvm.diagnosis.live_argument import check_live_argument
+from runners.toolchains.tvm.diagnosis.missing_init import check_missing_init
 from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
 
@@ -17,6 +18,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
