@@ -35,8 +35,8 @@ class Values:
     numbers: tuple[Number, ...]
     shape: tuple[int, ...] = ()
     """Where it is known. An elementwise program has one shape."""
-    is_sum: bool = False
-    """True if floats were added up: another order of the additions gives other last digits."""
+    is_rounded: bool = False
+    """True if a reduction rounded on its way: another order, or wider additions, give other digits."""
 
     def pick(self, at: int) -> Number:
         return self.numbers[at % len(self.numbers)]

@@ -89,8 +89,8 @@ def _run_plain(line: str, known: dict[str, Values]) -> bool:
         return False
     name, typed = line.partition("=")[0].strip(), _RESULT_TYPE.search(line)
     if name in known:
-        summed = any(one.is_sum for one in operands)
-        known[name] = replace(known[name], shape=_read_shape(typed[1]) if typed else (), is_sum=summed)
+        rounded = any(one.is_rounded for one in operands)
+        known[name] = replace(known[name], shape=_read_shape(typed[1]) if typed else (), is_rounded=rounded)
     return True
 
 
@@ -119,7 +119,27 @@ def _run_operation(found: re.Match[str], known: Mapping[str, Values], aliases: M
         return None
     if start is None and "reduction" not in loops.kinds and not _reads_result(loops):
         start = Values(element, (0,) * math.prod(shape), shape)  # the tensor is overwritten
-    return _run_loops(loops, inputs, replace(start, shape=shape), known) if start is not None else None
+    if start is None:
+        return None
+    result = _run_loops(loops, inputs, replace(start, shape=shape), known)
+    if result is None or "reduction" not in loops.kinds or element not in FLOATS:
+        return result
+    wide = _run_loops(
+        _widen(loops),
+        [_widen_values(one) for one in inputs],
+        _widen_values(replace(start, shape=shape)),
+        {name: _widen_values(one) for name, one in known.items()},
+    )
+    return replace(result, is_rounded=result.is_rounded or wide is None or wide.numbers != result.numbers)
+
+
+def _widen(loops: _Loops) -> _Loops:
+    """Return the loops in float64: where these give the same values, nothing was rounded on the way."""
+    return replace(loops, lines=tuple(re.sub(r"\bf(?:16|32)\b", "f64", line) for line in loops.lines))
+
+
+def _widen_values(values: Values) -> Values:
+    return replace(values, element="f64") if values.element in FLOATS else values
 
 
 def _reads_result(loops: _Loops) -> bool:
@@ -237,8 +257,7 @@ def _run_loops(loops: _Loops, inputs: Sequence[Values], start: Values, known: Ma
         for place, number in zip(places[-1], values, strict=True):
             assert place is not None
             result[place] = number
-    summed = bool(reduced) and start.element in FLOATS and any("addf" in line for line in loops.lines)
-    return Values(start.element, tuple(result), start.shape, summed or any(one.is_sum for one in inputs))
+    return Values(start.element, tuple(result), start.shape, any(one.is_rounded for one in inputs))
 
 
 def _run_body(

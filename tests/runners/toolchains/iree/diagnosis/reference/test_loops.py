@@ -135,3 +135,21 @@ def test_the_definitions_vote_on_a_printed_result(printed: str, vote: Vote) -> N
     found = check_definitions(Failure(testcase=testcase, seen=seen), make_means())
     assert [finding.evidence[VOTE] for finding in found.findings] == [vote]
     assert vote is Vote.DIFFERS or found.findings[0].evidence[EXACT] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "printed", "votes"),
+    [("1", "-2 -2 -2", [Vote.AGREES]), ("0.1 0.1 0.1 0.7 0.7 0.7", "-0.8 -0.8 -0.8", [])],
+)
+def test_a_rounded_sum_never_agrees(given: str, printed: str, votes: list[Vote]) -> None:
+    """Another order of the additions gives other digits, which may be as right."""
+    seen = observe(
+        "3.13.0",
+        Outcome.MATCH,
+        ended=Exited(code=0),
+        signature=Signature(type="output", message="x"),
+        excerpt=f"EXEC @main\nresult[0]: hal.buffer_view\n3xf32={printed}",
+    )
+    testcase = program(COLUMN_SUMS, f"2x3xf32={given}")
+    found = check_definitions(Failure(testcase=testcase, seen=seen), make_means())
+    assert [finding.evidence[VOTE] for finding in found.findings] == votes
