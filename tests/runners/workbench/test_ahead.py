@@ -18,6 +18,7 @@ from runners.core.protocol import Exited, Limits, Outcome, Signature, Testcase, 
 from runners.core.runs import RunRequest, RunResult
 from runners.core.toolchain.diagnosis import Failure
 from runners.environments.store import Store
+from runners.environments.uv import Uv
 from runners.probe.canary import Canaries
 from runners.sandbox.contract import Engine
 from runners.workbench import Workbench
@@ -209,7 +210,7 @@ def test_every_run_of_a_plan_knows_the_day_of_the_report(tmp_path: Path) -> None
 
     bench = Dated(
         engine=cast("Engine", None),
-        store=cast("Store", None),
+        store=Store(root=tmp_path / "store", uv=Uv(cache=tmp_path / "uv")),
         catalogue=load_catalogue(),
         progress=Silent(),
         run_id="days",
