@@ -70,11 +70,16 @@ _PLAIN_VALUES = (
 
 
 def has_effect(node: ast.stmt) -> bool:
-    """True unless the program means the same without the statement: a word, a literal, ``name: word``."""
+    """True unless the program means the same without the statement: a word, a literal, a version, ``name: word``."""
     if isinstance(node, _LONE_WORDS):
         return False
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         return True
+    match node:
+        case ast.Expr(value=ast.Attribute(attr=name)) if name.startswith("__") and name.endswith("__"):
+            return False  # ``tvm.__version__`` at the end of a notebook's cell
+        case _:
+            pass
     return not all(isinstance(inner, _PLAIN_VALUES) for inner in ast.walk(node))
 
 

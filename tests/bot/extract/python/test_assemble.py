@@ -620,3 +620,22 @@ def test_the_program_of_a_report_is_the_file_that_its_python_reads(called: str, 
     )
     assert not found.missing
     assert found.testcase.files["a.mlir"].startswith("func.func @f")
+
+
+def test_a_version_at_the_end_of_a_cell_is_no_part_of_the_program() -> None:
+    """The notebook shows it; leaving it out leaves out no code."""
+    found = extract_repro(
+        """
+        In [1]:
+        ```python
+        import tvm
+        from tvm import relax
+        tvm.__version__
+        ```
+        In [2]:
+        ```python
+        relax.build(tvm.IRModule({}), "llvm")
+        ```
+        """
+    )
+    assert not any(repair.kind == "drop-code" for repair in found.repairs)
