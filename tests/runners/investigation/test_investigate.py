@@ -823,9 +823,9 @@ def test_a_clean_testcase_is_run_with_the_packages_of_the_report(fails: bool) ->
     assert [one.evidence["younger"] for one in seen.findings] == (["2.0"] if fails else [])
 
 
-def test_a_failing_testcase_needs_no_other_packages() -> None:
+@pytest.mark.parametrize(("kind", "outcome"), [(ClaimKind.CRASH, Outcome.MATCH), (ClaimKind.SLOW, Outcome.PASS)])
+def test_a_failing_testcase_needs_no_other_packages(kind: ClaimKind, outcome: Outcome) -> None:
     """And neither does a claim about time, for which other packages are another measurement."""
     younger = {"runtime": ("1.0", "2.0")}
-    for kind, outcome in ((ClaimKind.CRASH, Outcome.MATCH), (ClaimKind.SLOW, Outcome.PASS)):
-        seen = run(make_plan(claim=Claim(kind=kind)), lambda *_: outcome, find_younger=lambda _version: younger)  # noqa: B023
-        assert all(one.variant is not Variant.CONTROL for one in seen.observations)
+    seen = run(make_plan(claim=Claim(kind=kind)), lambda *_: outcome, find_younger=lambda _version: younger)
+    assert all(one.variant is not Variant.CONTROL for one in seen.observations)
