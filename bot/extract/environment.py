@@ -81,10 +81,12 @@ def _read_commands(pieces: Iterable[Piece]) -> list[_Setting]:
     found = [_read_setting(one) for text in texts for one in _EXPORT.finditer(text)]
     calls = [call for text in texts for call in parse_commands(text)[0]]
     settings = [frozenset(_read_setting(m) for w in call.ignored if (m := _WORD.fullmatch(w))) for call in calls]
+    shared: dict[str, frozenset[str]] = {}  # the names that each call of a program sets
     for call, own in zip(calls, settings, strict=True):
-        alike = [given for other, given in zip(calls, settings, strict=True) if other.argv[0] == call.argv[0]]
-        names = frozenset.intersection(*(frozenset(one.name for one in given) for given in alike))
-        found += sorted((one for one in own if one.name in names), key=str)
+        names = frozenset(one.name for one in own)
+        shared[call.argv[0]] = shared.get(call.argv[0], names) & names
+    for call, own in zip(calls, settings, strict=True):
+        found += sorted((one for one in own if one.name in shared[call.argv[0]]), key=str)
     return list(dict.fromkeys(found))
 
 

@@ -311,7 +311,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FAILURE, 1
     elif not kinds & {Kind.DEFINITIONS, Kind.FRAGMENT} and REQUEST.search(title):
         yield Intent.FEATURE, 2  # a request may quote the error for what does not exist yet, and has no program
-    shows = any(_shows_failure(piece, parsed.signature) for piece in parsed.pieces)
+    quoted = parsed.signature  # once: each use reads all outputs again
+    shows = any(_shows_failure(piece, quoted) for piece in parsed.pieces)
     if Kind.PYTHON in kinds and shows and not of_build:
         yield Intent.FAILURE, 4  # a program and the error that it ends with: the author wants to be rid of the error
     if {Kind.MLIR, Kind.SHELL} <= kinds:
@@ -320,7 +321,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
             3,
         )  # a command and its input: every error is of the compiler, also an error of its linker
         says = any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose)))
-        if says and (claim.expected or parsed.signature is not None or Kind.OUTPUT not in kinds):
+        if says and (claim.expected or quoted is not None or Kind.OUTPUT not in kinds):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
 
 

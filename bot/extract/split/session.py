@@ -191,9 +191,10 @@ MAX_LOOP_ROWS = 60
 
 def _is_echoed(rows: Sequence[str], row: int) -> bool:
     """True for a command that an exception's message quotes: ``Invoked with:``, and below it the child's command."""
-    above = next((line for line in reversed(rows[:row]) if line.strip()), "")
-    raised = any(line.startswith("Traceback (most recent") for line in rows[:row])
-    return raised and above.rstrip().endswith(":") and not PROMPTED_LINE.match(rows[row])
+    above = next((rows[at] for at in range(row - 1, -1, -1) if rows[at].strip()), "")
+    if not above.rstrip().endswith(":") or PROMPTED_LINE.match(rows[row]):
+        return False
+    return any(line.startswith("Traceback (most recent") for line in rows[:row])
 
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1")
