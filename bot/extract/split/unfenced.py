@@ -212,7 +212,7 @@ def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) ->
         window = [row[margin:] if not row[:margin].strip() else row for row in window]
     window, straightened = _straighten_statements(window)
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
-    next_row = begin + max(1, sum(s.rows for s in kept))
+    next_row = begin + sum(s.rows for s in kept) if kept else _find_next_start(document, begin, window)
     popped: list[Statement] = []
     while kept and not any(is_substantive(n) for n in kept[-1].body):
         popped.append(kept.pop())
@@ -229,6 +229,18 @@ def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) ->
     if any(row < len(rows) for row in straightened):
         piece = replace(piece, repairs=(*piece.repairs, make_straight_repair()))
     return record_left_out(piece, popped), begin + len(rows)
+
+
+def _find_next_start(document: Document, begin: int, window: Sequence[str]) -> int:
+    """Return the next row where code may begin, if the statement at row ``begin`` is no Python.
+
+    The rows inside brackets that stay open, or below decorators without a function, begin no other program. Each of
+    them would be read up to the same end again.
+    """
+    failed = next(iter_statements(window)).rows
+    starts = (IMPORT_ROW, _PROMPTED, _MLIR_ROW)
+    inner = range(begin + 1, begin + failed)
+    return next((row for row in inner if any(one.match(document.source[row]) for one in starts)), begin + failed)
 
 
 def _straighten_statements(rows: Sequence[str]) -> tuple[Sequence[str], tuple[int, ...]]:

@@ -11,30 +11,73 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 Number = int | float
-_ROUNDING = {"f16": "<e", "f32": "<f", "f64": "<d"}
-FLOATS = frozenset(_ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """A float format that Python does not pack: the bits behind the point, the least exponent, the largest value."""
+
+    fraction_bits: int
+    least_exponent: int
+    largest: float
+    beyond: float = math.inf
+    """What a larger value becomes: infinity, or NaN in a format without infinities."""
+
+
+_PACKED = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_FORMATS = {
+    "bf16": FloatFormat(7, -126, float.fromhex("0x1.fep127")),
+    "f8E5M2": FloatFormat(2, -14, 57344.0),
+    "f8E4M3": FloatFormat(3, -6, 240.0),
+    "f8E4M3FN": FloatFormat(3, -6, 448.0, math.nan),
+    "f8E4M3FNUZ": FloatFormat(3, -7, 240.0, math.nan),
+    "f8E5M2FNUZ": FloatFormat(2, -15, 57344.0, math.nan),
+}
+"""Float formats by their MLIR names. Their parameters are those of LLVM's ``APFloat`` semantics."""
+FLOATS = frozenset({*_PACKED, *_FORMATS})
+_INTEGER = re.compile(r"(?P<unsigned>u)?i(?P<bits>1|4|8|16|32|64)$")
 
 
 def is_known(element: str) -> bool:
     """True for an element type with which this module computes."""
-    return element in _ROUNDING or re.fullmatch(r"i(?:1|8|16|32|64)", element) is not None
+    return element in FLOATS or _INTEGER.match(element) is not None
+
+
+def count_bits(element: str) -> int:
+    """Return the width of an integer type."""
+    return int(element.removeprefix("u")[1:])
 
 
 def wrap_value(value: Number, element: str) -> Number:
     """Return a value as its type holds it: an integer modulo its width, a float rounded."""
-    if element in _ROUNDING:
+    if element in _PACKED:
         try:
-            return float(struct.unpack(_ROUNDING[element], struct.pack(_ROUNDING[element], value))[0])
+            return float(struct.unpack(_PACKED[element], struct.pack(_PACKED[element], value))[0])
         except OverflowError:
             return math.copysign(math.inf, value)
-    bits = int(element[1:])
+    if element in _FORMATS:
+        return round_float(float(value), _FORMATS[element])
+    bits = count_bits(element)
     low = int(value) & ((1 << bits) - 1)
-    return low - (1 << bits) if low >> (bits - 1) else low
+    return low - (1 << bits) if low >> (bits - 1) and element[0] != "u" else low
 
 
-def _unsigned(value: int, bits: int) -> int:
+def round_float(value: float, kept: FloatFormat) -> float:
+    """Round to the nearest value of a format, ties to even."""
+    if not value or math.isnan(value):
+        return value
+    if math.isinf(value):
+        return math.copysign(kept.beyond, value)
+    exponent = max(math.frexp(value)[1] - 1, kept.least_exponent)
+    step = math.ldexp(1.0, exponent - kept.fraction_bits)
+    rounded = round(value / step) * step
+    return math.copysign(rounded if abs(rounded) <= kept.largest else kept.beyond, value) if rounded else 0.0 * value
+
+
+def to_unsigned(value: int, bits: int) -> int:
     return value & ((1 << bits) - 1)
 
 
@@ -50,7 +93,7 @@ def _remain(a: int, b: int, bits: int) -> int | None:
     return None if quotient is None else a - b * quotient
 
 
-_INTEGERS: Mapping[str, Callable[[int, int, int], int | None]] = {
+INTEGER_PAIRS: Mapping[str, Callable[[int, int, int], int | None]] = {
     "addi": lambda a, b, _: a + b,
     "subi": lambda a, b, _: a - b,
     "muli": lambda a, b, _: a * b,
@@ -59,15 +102,15 @@ _INTEGERS: Mapping[str, Callable[[int, int, int], int | None]] = {
     "xori": lambda a, b, _: a ^ b,
     "divsi": _divide,
     "remsi": _remain,
-    "divui": lambda a, b, bits: _unsigned(a, bits) // _unsigned(b, bits) if b else None,
-    "remui": lambda a, b, bits: _unsigned(a, bits) % _unsigned(b, bits) if b else None,
+    "divui": lambda a, b, bits: to_unsigned(a, bits) // to_unsigned(b, bits) if b else None,
+    "remui": lambda a, b, bits: to_unsigned(a, bits) % to_unsigned(b, bits) if b else None,
     "maxsi": lambda a, b, _: max(a, b),
     "minsi": lambda a, b, _: min(a, b),
-    "maxui": lambda a, b, bits: max(a, b, key=lambda n: _unsigned(n, bits)),
-    "minui": lambda a, b, bits: min(a, b, key=lambda n: _unsigned(n, bits)),
+    "maxui": lambda a, b, bits: max(a, b, key=lambda n: to_unsigned(n, bits)),
+    "minui": lambda a, b, bits: min(a, b, key=lambda n: to_unsigned(n, bits)),
     "shli": lambda a, b, bits: a << b if 0 <= b < bits else None,
     "shrsi": lambda a, b, bits: a >> b if 0 <= b < bits else None,
-    "shrui": lambda a, b, bits: _unsigned(a, bits) >> b if 0 <= b < bits else None,
+    "shrui": lambda a, b, bits: to_unsigned(a, bits) >> b if 0 <= b < bits else None,
 }
 
 
@@ -82,37 +125,97 @@ def _choose(pick: Callable[[float, float], float]) -> Callable[[float, float], f
     return lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else pick(a, b)
 
 
-_FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
+FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
     "addf": operator.add,
     "subf": operator.sub,
     "mulf": operator.mul,
     "divf": _divide_floats,
     "maximumf": _choose(max),
     "minimumf": _choose(min),
+    "maxnumf": lambda a, b: b if math.isnan(a) else a if math.isnan(b) else max(a, b),
+    "minnumf": lambda a, b: b if math.isnan(a) else a if math.isnan(b) else min(a, b),
 }
+
+
+def power(a: float, b: float) -> float:
+    """``pow`` of C: Python refuses what C gives as an infinity or NaN."""
+    if not a and b < 0:
+        odd = math.isfinite(b) and b == math.trunc(b) and b % 2 == 1
+        return math.copysign(math.inf, a) if odd else math.inf
+    if a < 0 and math.isfinite(a) and math.isfinite(b) and b != math.trunc(b):
+        return math.nan
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+
+
+def _grow(function: Callable[[float], float], pole: float | None = None) -> Callable[[float], float]:
+    """Return a function with the IEEE results that Python refuses.
+
+    Infinity for an overflow, minus infinity at the pole, NaN outside the domain.
+    """
+
+    def compute_ieee(a: float) -> float:
+        try:
+            return function(a)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return -math.inf if a == pole else math.nan
+
+    return compute_ieee
+
+
+def _keep_integral(function: Callable[[float], float]) -> Callable[[float], float]:
+    """``math.floor`` and its like return integers, refuse infinities, and lose the sign of zero."""
+    return lambda a: math.copysign(float(function(a)), a) if math.isfinite(a) else a
+
+
+FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
+    "neg": operator.neg,
+    "abs": abs,
+    "ceil": _keep_integral(math.ceil),
+    "floor": _keep_integral(math.floor),
+    "roundeven": _keep_integral(round),
+    "round": _keep_integral(lambda a: math.copysign(math.floor(abs(a) + 0.5), a)),
+    "trunc": _keep_integral(math.trunc),
+    "sqrt": _grow(math.sqrt),
+    "rsqrt": lambda a: _divide_floats(1.0, _grow(math.sqrt)(a)),
+    "cbrt": math.cbrt,
+    "exp": _grow(math.exp),
+    "exp2": _grow(lambda a: math.pow(2.0, a)),
+    "expm1": _grow(math.expm1),
+    "log": _grow(math.log, 0.0),
+    "log2": _grow(math.log2, 0.0),
+    "log10": _grow(math.log10, 0.0),
+    "log1p": _grow(math.log1p, -1.0),
+    "sin": _grow(math.sin),
+    "cos": _grow(math.cos),
+    "tan": _grow(math.tan),
+    "asin": _grow(math.asin),
+    "acos": _grow(math.acos),
+    "atan": math.atan,
+    "sinh": _grow(lambda a: math.copysign(_grow(math.sinh)(abs(a)), a)),
+    "cosh": _grow(math.cosh),
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "logistic": lambda a: 1.0 / (1.0 + math.exp(-a)) if a > -700 else 0.0,
+    "reciprocal": lambda a: _divide_floats(1.0, a),
+    "sign": lambda a: a if not a or math.isnan(a) else math.copysign(1.0, a),
+}
+"""Functions of one float, by their plain names. Each result is that of IEEE 754 and C, infinities and NaN included."""
 _FLOAT_SINGLES: Mapping[str, Callable[[float], float]] = {
-    "arith.negf": operator.neg,
-    "math.absf": abs,
-    "math.ceil": lambda a: float(math.ceil(a)),
-    "math.floor": lambda a: float(math.floor(a)),
-    "math.roundeven": lambda a: float(round(a)),
-    "math.round": lambda a: math.copysign(math.floor(abs(a) + 0.5), a),
-    "math.trunc": lambda a: float(math.trunc(a)),
-    "math.sqrt": math.sqrt,
-    "math.rsqrt": lambda a: _divide_floats(1.0, math.sqrt(a)),
-    "math.exp": math.exp,
-    "math.exp2": lambda a: 2.0**a,
-    "math.log": math.log,
-    "math.sin": math.sin,
-    "math.cos": math.cos,
-    "math.tanh": math.tanh,
-    "math.erf": math.erf,
+    "arith.negf": FLOAT_FUNCTIONS["neg"],
+    "math.absf": FLOAT_FUNCTIONS["abs"],
+    **{f"math.{name}": function for name, function in FLOAT_FUNCTIONS.items() if name not in ("neg", "abs", "sign")},
 }
 _INTEGER_SINGLES: Mapping[str, Callable[[int, int], int]] = {
     "math.absi": lambda a, _: abs(a),
-    "math.ctpop": lambda a, bits: _unsigned(a, bits).bit_count(),
+    "math.ctpop": lambda a, bits: to_unsigned(a, bits).bit_count(),
 }
-_ORDERS: Mapping[str, Callable[[Number, Number], bool]] = {
+ORDERS: Mapping[str, Callable[[Number, Number], bool]] = {
     **{"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le},
     **{"gt": operator.gt, "ge": operator.ge},
 }
@@ -128,12 +231,14 @@ def _compute(operation: str, element: str, values: list[Number]) -> Number | Non
     dialect, _, name = operation.partition(".")
     try:
         if element in FLOATS:
-            if len(values) == 2 and dialect == "arith" and name in _FLOAT_PAIRS:
-                return _FLOAT_PAIRS[name](values[0], values[1])
+            if len(values) == 2 and dialect == "arith" and name in FLOAT_PAIRS:
+                return FLOAT_PAIRS[name](values[0], values[1])
+            if len(values) == 2 and operation == "math.powf":
+                return power(values[0], values[1])
             return _FLOAT_SINGLES[operation](values[0]) if operation in _FLOAT_SINGLES and len(values) == 1 else None
-        bits, whole = int(element[1:]), [int(value) for value in values]
-        if len(whole) == 2 and dialect == "arith" and name in _INTEGERS:
-            return _INTEGERS[name](whole[0], whole[1], bits)
+        bits, whole = count_bits(element), [int(value) for value in values]
+        if len(whole) == 2 and dialect == "arith" and name in INTEGER_PAIRS:
+            return INTEGER_PAIRS[name](whole[0], whole[1], bits)
         return (
             _INTEGER_SINGLES[operation](whole[0], bits) if operation in _INTEGER_SINGLES and len(whole) == 1 else None
         )
@@ -144,14 +249,14 @@ def _compute(operation: str, element: str, values: list[Number]) -> Number | Non
 def compare(kind: str, predicate: str, element: str, a: Number, b: Number) -> Number | None:
     """Return the ``i1`` of ``arith.cmpi`` or ``arith.cmpf``, as -1 or 0; None if the predicate is unknown."""
     if kind == "cmpi":
-        unsigned, bits = predicate.startswith("u"), int(element[1:])
-        order = _ORDERS.get(predicate if predicate in ("eq", "ne") else predicate[1:])
-        pair = (_unsigned(int(a), bits), _unsigned(int(b), bits)) if unsigned else (a, b)
+        unsigned, bits = predicate.startswith("u"), count_bits(element)
+        order = ORDERS.get(predicate if predicate in ("eq", "ne") else predicate[1:])
+        pair = (to_unsigned(int(a), bits), to_unsigned(int(b), bits)) if unsigned else (a, b)
         return None if order is None else -int(order(*pair))
     unordered = math.isnan(a) or math.isnan(b)
     if predicate in ("ord", "uno"):
         return -int(unordered is (predicate == "uno"))
-    order = _ORDERS.get(predicate[1:])
+    order = ORDERS.get(predicate[1:])
     if order is None or predicate[0] not in "ou":
         return None
     return -int(predicate[0] == "u" if unordered else order(a, b))
@@ -163,7 +268,7 @@ def convert(operation: str, value: Number, source: str, target: str) -> Number |
         case "extsi" | "trunci" | "sitofp" | "extf" | "truncf":
             return wrap_value(value, target)
         case "extui" | "uitofp":
-            return wrap_value(_unsigned(int(value), int(source[1:])), target)
+            return wrap_value(to_unsigned(int(value), count_bits(source)), target)
         case "fptosi":
             fits = math.isfinite(value) and wrap_value(math.trunc(value), target) == math.trunc(value)
             return math.trunc(value) if fits else None

@@ -7,7 +7,14 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.toolchains.iree.diagnosis.reference.definitions import compare, compute, convert
+from runners.toolchains.iree.diagnosis.reference.definitions import (
+    FloatFormat,
+    compare,
+    compute,
+    convert,
+    round_float,
+    wrap_value,
+)
 
 I8 = st.integers(-128, 127)
 
@@ -30,6 +37,16 @@ I8 = st.integers(-128, 127)
         ("math.round", "f32", [-2.5], -3.0),
         ("math.rsqrt", "f32", [16.0], 0.25),
         ("math.ctpop", "i8", [-1], 8),
+        ("math.exp", "f32", [1000.0], math.inf),
+        ("math.log", "f32", [0.0], -math.inf),
+        ("math.log1p", "f32", [-1.0], -math.inf),
+        ("math.floor", "f32", [math.inf], math.inf),
+        ("math.powf", "f32", [0.0, -3.0], math.inf),
+        ("math.powf", "f32", [-2.0, 3.0], -8.0),
+        ("arith.maxnumf", "f32", [math.nan, 2.0], 2.0),
+        ("arith.addf", "bf16", [256.0, 1.0], 256.0),
+        ("arith.addf", "f8E4M3FN", [16.0, 1.0], 16.0),
+        ("arith.addf", "f8E5M2", [57344.0, 57344.0], math.inf),
     ],
 )
 def test_an_operation_is_computed_as_defined(
@@ -41,10 +58,32 @@ def test_an_operation_is_computed_as_defined(
 @pytest.mark.parametrize(
     ("operation", "element", "values"),
     [
+        ("math.sqrt", "f32", [-1.0]),
+        ("math.log", "f32", [-1.0]),
+        ("math.powf", "f32", [-2.0, 0.5]),
+        ("math.sin", "f32", [math.inf]),
+        ("arith.addf", "f8E4M3FN", [448.0, 448.0]),
+    ],
+)
+def test_a_result_outside_the_domain_is_not_a_number(operation: str, element: str, values: list[float]) -> None:
+    result = compute(operation, element, list(values))
+    assert result is not None and math.isnan(result)
+
+
+@given(st.floats(width=32))
+def test_floats_are_rounded_as_the_library_rounds_to_f16(value: float) -> None:
+    """``struct`` packs f16, which is the peer of the own rounding."""
+    own = round_float(value, FloatFormat(10, -14, 65504.0))
+    peer = wrap_value(value, "f16")
+    assert (own, math.copysign(1, own)) == (peer, math.copysign(1, peer)) or (math.isnan(own) and math.isnan(peer))
+
+
+@pytest.mark.parametrize(
+    ("operation", "element", "values"),
+    [
         ("arith.divsi", "i32", [1, 0]),
         ("arith.divsi", "i8", [-128, -1]),
         ("arith.shli", "i32", [1, 32]),
-        ("math.sqrt", "f32", [-1.0]),
         ("math.unheard", "f32", [1.0]),
         ("arith.addf", "i32", [1, 2]),
     ],
