@@ -215,6 +215,13 @@ TELLS_OF_FAILURE = re.compile(
 ASKS = re.compile(r"\?\s*$|\?\s+[A-Z]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
 """A sentence that asks."""
 
+SUSPECTS = re.compile(
+    r"\b(?:bug|intended|intentional|by design|regression|(?:is|are) (?:this|that|it|these) (?:expected|correct|right)"
+    r"|am i (?:missing|doing)|(?:wrong|expected)\?)",
+    re.I,
+)
+"""A question that suspects a fault in what the text shows."""
+
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
 
@@ -295,13 +302,12 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     yield from _match(SYSTEM_MARKS, _split_lines("\n".join(unexplained)))
     if parsed.signature is not None:
         yield Intent.FAILURE, 2
-    if claim.actual or claim.expected:
+    lines = (title, *_split_lines(parsed.prose))
+    asked = [line for line in lines if ASKS.search(line)]
+    if claim.expected or (claim.actual and (not asked or any(map(SUSPECTS.search, asked)))):
         yield Intent.FAILURE, 1
-    elif not _tells_of_failure(parsed) and any(map(ASKS.search, (title, *_split_lines(parsed.prose)))):
-        yield (
-            Intent.QUESTION,
-            2,
-        )  # it asks, and says of nothing that it fails: its code is the subject
+    elif asked and not _tells_of_failure(parsed):
+        yield Intent.QUESTION, 2  # it asks, and calls nothing wrong: its code, or what the code prints, is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:
@@ -316,13 +322,19 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     if Kind.PYTHON in kinds and shows and not of_build:
         yield Intent.FAILURE, 4  # a program and the error that it ends with: the author wants to be rid of the error
     if {Kind.MLIR, Kind.SHELL} <= kinds:
-        yield (
-            Intent.FAILURE,
-            3,
-        )  # a command and its input: every error is of the compiler, also an error of its linker
-        says = any(SAYS_IT_FAILS.search(line) for line in (title, *_split_lines(parsed.prose)))
+        says = any(map(SAYS_IT_FAILS.search, lines))
+        if says or not _is_filled_request(parsed):
+            yield Intent.FAILURE, 3  # a command and its input: every error is of the compiler or of its linker
+        else:
+            yield Intent.FEATURE, 2  # the template of a request: the error shows what the tool does today
         if says and (claim.expected or quoted is not None or Kind.OUTPUT not in kinds):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
+
+
+def _is_filled_request(parsed: ParsedIssue) -> bool:
+    """True if a heading of the text is that of a template for requests."""
+    sections = {p.section.strip() for p in parsed.document.prose if p.section}
+    return any(intent is Intent.FEATURE for intent, _ in _match(HEADING_MARKS, sections))
 
 
 def _shows_failure(piece: Piece, signature: Signature | None) -> bool:

@@ -10,16 +10,17 @@ from runners.core.findings import BY_DEFINITION, EXACT, VOTE, Vote
 from runners.core.protocol import Exited, Finding, FindingKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number
-from runners.toolchains.iree.diagnosis.reference.elementwise import Values, compute_results
-from runners.toolchains.iree.diagnosis.reference.loops import compute_loops
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
+from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 _PRINTED = re.compile(
     r"(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n(?P<shape>(?:\d{1,9}x){0,8})"
-    r"(?P<element>i\d{1,2}|f\d{2})=(?P<values>[^\n]{1,20000})",
+    r"(?P<element>u?i\d{1,2}|b?f\d\w{1,10})=(?P<values>[^\n]{1,20000})",
     re.M,
 )
-_DIGITS = {"f16": 2e-3, "f32": 2e-5, "f64": 2e-5}
-"""Greatest difference to the printed digits, relative."""
+_DIGITS = {"f32": 2e-5, "f64": 2e-5, "f16": 2e-3, "bf16": 1e-2, "f8E4M3FN": 0.13, "f8E4M3FNUZ": 0.13}
+"""Greatest difference to the printed digits, relative. Formats that are not listed have two bits: `_COARSE`."""
+_COARSE = 0.26
 
 
 _OTHER_SUMS = 1e-2
@@ -33,7 +34,7 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
     if not printed or not (wrong or seen.ended == Exited(code=0)):
         return NOTHING_FOUND
-    results = compute_results(failure.testcase) or compute_loops(failure.testcase)
+    results = compute_program(failure.testcase)
     if results is None or len(printed) != len(results) or f"result[{len(results)}]" in seen.excerpt:
         return NOTHING_FOUND
     compared = [_compare_result(one, right) for one, right in zip(printed, results, strict=True)]
@@ -57,6 +58,8 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
     if right.element != printed["element"] or len(words) != len(right.numbers):
         return None
     try:
+        if right.element == "i1":  # printed as bytes: 01 00
+            words = [str(-int(word, 16)) for word in words]
         values = [float(word) if right.element in FLOATS else int(word) for word in words]
     except ValueError:  # shortened output
         return None
@@ -65,7 +68,7 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
         largest = max((abs(b) for _, b in pairs if math.isfinite(b)), default=1.0)
         distance = max((abs(a - b) / (largest or 1.0) for a, b in pairs if math.isfinite(a - b)), default=0.0)
         near = distance < _OTHER_SUMS and all(math.isnan(a) is math.isnan(b) for a, b in pairs)
-        if near or right.element == "f16":
+        if near or right.element not in ("f32", "f64"):
             return None  # another order of the additions, or wider ones, may be as right
     differing = next((at for at, (a, b) in enumerate(pairs) if not _agree(a, b, right.element)), None)
     if differing is not None:
@@ -77,4 +80,6 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
 def _agree(a: Number, b: Number, element: str) -> bool:
     if element not in FLOATS:
         return a == b
-    return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=_DIGITS[element], abs_tol=1e-6)
+    return (math.isnan(a) and math.isnan(b)) or math.isclose(
+        a, b, rel_tol=_DIGITS.get(element, _COARSE), abs_tol=1e-6
+    )

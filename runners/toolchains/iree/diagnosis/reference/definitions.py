@@ -205,7 +205,7 @@ FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "reciprocal": lambda a: _divide_floats(1.0, a),
     "sign": lambda a: a if not a or math.isnan(a) else math.copysign(1.0, a),
 }
-"""Functions of one float, by their plain names. Each result is that of IEEE 754 and C, infinities and NaN included."""
+"""Functions of one float, by their plain names. The results are those of C, infinities and NaN included."""
 _FLOAT_SINGLES: Mapping[str, Callable[[float], float]] = {
     "arith.negf": FLOAT_FUNCTIONS["neg"],
     "math.absf": FLOAT_FUNCTIONS["abs"],

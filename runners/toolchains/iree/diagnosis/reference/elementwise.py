@@ -1,9 +1,4 @@
-"""Compute an elementwise MLIR program from the inputs on its command line, without a compiler. Pure.
-
-Only straight-line programs are read: ``arith`` and ``math`` on tensors of one static shape, and ``linalg.generic``
-whose loops are all parallel and whose maps are all the identity. Any other line ends the computation without a
-result.
-"""
+"""Read the function that a command calls, its inputs, and the lines of ``arith`` and ``math``. Pure."""
 
 from __future__ import annotations
 
@@ -22,42 +17,22 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     is_known,
     wrap_value,
 )
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, find_closing
+from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
 
 MAX_CHARS, MAX_ELEMENTS, MAX_LINES = 20_000, 10_000, 200
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The elements of a tensor, or the one value that all elements have."""
-
-    element: str
-    numbers: tuple[Number, ...]
-    shape: tuple[int, ...] = ()
-    """Where it is known. An elementwise program has one shape."""
-    is_rounded: bool = False
-    """True if a reduction rounded on its way: another order, or wider additions, give other digits."""
-
-    def pick(self, at: int) -> Number:
-        return self.numbers[at % len(self.numbers)]
 
 
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _TYPE = r"(?:tensor<(?P<{0}shape>(?:\d{{1,9}}x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
 _FUNCTION = re.compile(
     r"^[ \t]*func\.func[ \t]+(?:public[ \t]+)?@(?P<name>[\w$.-]{1,200})\((?P<arguments>[^()]{0,4000})\)"
-    r"[^\n{]{0,1000}\{(?P<body>.*?)^[ \t]*\}[ \t]*$",
-    re.M | re.S,
+    r"[^\n]{0,1000}\{[ \t]*$",
+    re.M,
 )
 _ARGUMENT = re.compile(rf"(?P<name>{_VALUE})\s*:\s*{_TYPE.format('t')}\s*(?:,|$)")
 _ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*(?P<map>affine_map<[^\n]*>)[ \t]*$", re.M)
-_GENERIC = re.compile(
-    rf"^\s*(?P<to>{_VALUE})\s*=\s*linalg\.generic\s*\{{(?P<attributes>[^{{}}]*)\}}\s*"
-    r"ins\((?P<ins>[^:()]*):[^()]*\)\s*outs\([^()]*\)\s*\{\s*"
-    r"\^\w+\((?P<elements>[^()]*)\)\s*:(?P<body>[^{}^]*)\}\s*->\s*tensor<[^<>]*>\s*$",
-    re.M,
-)
-_MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _CONSTANT = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*arith\.constant\s+(?:dense<(?P<dense>[-+\w.]+)>|(?P<one>[-+\w.]+))\s*:\s*{_TYPE.format('t')}$"
 )
@@ -75,17 +50,9 @@ _COMPUTE = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE})?)\s*:\s*{_TYPE.format('t')}$"
 )
 _EMPTY = re.compile(rf"{_VALUE}\s*=\s*tensor\.empty\(\)\s*:[^\n]*$")
-_RETURN = re.compile(rf"(?:return|linalg\.yield)\s+(?P<of>{_VALUE}(?:\s*,\s*{_VALUE}){{0,15}})\s*:[^\n]*$")
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
-
-
-def compute_results(testcase: Testcase) -> tuple[Values, ...] | None:
-    """Return the results of the function that the command calls; None if the program is not elementwise."""
-    called = find_called_function(testcase)
-    given = _read_arguments(called.arguments, called.inputs) if called is not None else None
-    return _run_function(called.body, given, called.maps) if called is not None and given is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +67,9 @@ class CalledFunction:
     """Aliases of affine maps in the text."""
 
 
+_KEEPS_TYPES = re.compile(r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla)$")
+
+
 def find_called_function(testcase: Testcase) -> CalledFunction | None:
     """Return the function that the command calls; None if the text or the call leaves it open."""
     sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
@@ -109,26 +79,26 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
     text = re.sub(r"//[^\n]*", "", sources[0])
     called = find_called(runs[0])
     functions = [one for one in _FUNCTION.finditer(text) if called in (None, one["name"])]
-    if len(functions) != 1 or "--iree-input" in " ".join(word for step in testcase.steps for word in step):
+    flags = [word for step in testcase.steps for word in step if word.startswith("--iree-input")]
+    if len(functions) != 1 or not all(map(_KEEPS_TYPES.match, flags)):
+        return None
+    begin = text.rindex("{", 0, functions[0].end())
+    try:
+        end = find_closing(text, begin)
+    except UndefinedResult:
         return None
     return CalledFunction(
         arguments=functions[0]["arguments"],
-        body=functions[0]["body"],
+        body=text[begin + 1 : end],
         inputs=tuple(word for word in runs[0] if word.startswith("--input=")),
         maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
     )
 
 
-def _read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
-    """Return the arguments of a function whose arguments all have one shape."""
-    shapes = {found["tshape"] for found in _ARGUMENT.finditer(listed)}
-    return read_arguments(listed, inputs) if len(shapes) == 1 else None
-
-
 def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
     """Return the arguments of a function, by the words of its call; None if they do not fit together."""
     arguments = list(_ARGUMENT.finditer(listed))
-    if not arguments or len(arguments) != len(inputs) or _ARGUMENT.sub("", listed).strip():
+    if len(arguments) != len(inputs) or _ARGUMENT.sub("", listed).strip():
         return None
     given: dict[str, Values] = {}
     for argument, word in zip(arguments, inputs, strict=True):
@@ -155,60 +125,6 @@ def read_number(word: str, element: str) -> Number | None:
         return wrap_value(float(word) if element in FLOATS else int(word), element)
     except ValueError:
         return None
-
-
-def _run_function(body: str, given: dict[str, Values], maps: dict[str, str]) -> tuple[Values, ...] | None:
-    """Run the lines of a function. A ``linalg.generic`` counts as one line."""
-    known = dict(given)
-    at = 0
-    while at < len(body):
-        generic = _GENERIC.match(body, at)
-        end = generic.end() if generic else body.find("\n", at)
-        end = len(body) if end < 0 else end
-        if generic is not None:
-            result = _run_generic(generic, known, maps)
-            if result is None:
-                return None
-            known[generic["to"]] = result
-        elif line := body[at:end].strip():
-            if returned := _RETURN.match(line):
-                return get_returned(returned, known)
-            if not run_line(line, known):
-                return None
-        at = end + 1
-    return None
-
-
-def get_returned(returned: re.Match[str], known: dict[str, Values]) -> tuple[Values, ...] | None:
-    names = [name.strip() for name in returned["of"].split(",")]
-    return tuple(known[name] for name in names) if all(name in known for name in names) else None
-
-
-def _run_generic(found: re.Match[str], known: dict[str, Values], maps: dict[str, str]) -> Values | None:
-    names = [word.strip() for word in found["ins"].split(",")]
-    elements = re.findall(rf"({_VALUE})\s*:", found["elements"])
-    loops = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", found["attributes"])
-    used = _MAP.findall(found["attributes"].partition("iterator_types")[0])
-    if loops is None or set(re.findall(r"\w+", loops[1])) != {"parallel"} or len(elements) != len(names) + 1:
-        return None
-    if len(used) != len(elements) or not all(_is_identity(maps.get(one, one)) for one in used):
-        return None
-    inner = {element: known[name] for element, name in zip(elements, names, strict=False) if name in known}
-    if len(inner) != len(names):
-        return None
-    inner |= {name: values for name, values in known.items() if name not in elements and len(values.numbers) == 1}
-    for line in filter(None, map(str.strip, found["body"].split("\n")[:MAX_LINES])):
-        if returned := _RETURN.match(line):
-            results = get_returned(returned, inner)
-            return results[0] if results is not None and len(results) == 1 else None
-        if not run_line(line, inner):
-            return None
-    return None
-
-
-def _is_identity(affine: str) -> bool:
-    found = re.search(r"\(([^()]*)\)\s*->\s*\(([^()]*)\)", affine)
-    return found is not None and found[1].replace(" ", "") == found[2].replace(" ", "")
 
 
 def run_line(line: str, known: dict[str, Values]) -> bool:

@@ -1,8 +1,6 @@
-"""Compute a program of ``linalg`` loops from the inputs on its command line, without a compiler. Pure.
+"""Run ``linalg.fill``, ``linalg.generic`` with any affine maps, and the operations of `_NAMED`. Pure.
 
-``linalg.fill``, ``linalg.generic`` with any affine maps, and the named operations of `_NAMED` on tensors of static
-shapes, with elementwise lines between them. Any other line ends the computation without a result. A reduction begins
-with the tensor that ``outs`` gives, as the operations define.
+A reduction begins with the tensor that ``outs`` gives, as the operations define.
 """
 
 from __future__ import annotations
@@ -14,15 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
-from runners.toolchains.iree.diagnosis.reference.elementwise import (
-    MAX_LINES,
-    Values,
-    find_called_function,
-    read_arguments,
-    run_line,
-)
+from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, read_shape
+from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 MAX_STEPS = 100_000
 """Most iterations of one operation."""
@@ -33,7 +26,6 @@ _OPERATION = re.compile(
     r"(?:\{\s*\^\w+\((?P<elements>[^()]*)\)\s*:(?P<body>[^{}^]*)\}\s*)?->\s*tensor<(?P<type>[^<>]*)>[ \t]*$",
     re.M,
 )
-_RESULT_TYPE = re.compile(r"tensor<((?:\d{1,9}x){0,8})\w{1,8}>\s*$")
 _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _YIELD = re.compile(r"linalg\.yield\s")
 
@@ -50,52 +42,13 @@ class _Loops:
     lines: tuple[str, ...]
 
 
-def compute_loops(testcase: Testcase) -> tuple[Values, ...] | None:
-    """Return the results of the function that the command calls; None if the program has other operations."""
-    called = find_called_function(testcase)
-    given = read_arguments(called.arguments, called.inputs) if called is not None else None
-    if called is None or given is None:
-        return None
-    known = dict(given)
-    at = 0
-    while at < len(called.body):
-        operation = _OPERATION.match(called.body, at)
-        end = operation.end() if operation else called.body.find("\n", at)
-        end = len(called.body) if end < 0 else end
-        if operation is not None:
-            result = _run_operation(operation, known, called.maps)
-            if result is None:
-                return None
-            known[operation["to"]] = result
-        elif line := called.body[at:end].strip():
-            if line.startswith("return"):
-                return _return_values(line, known)
-            if not _run_plain(line, known):
-                return None
-        at = end + 1
-    return None
-
-
-def _return_values(line: str, known: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    names = re.findall(_VALUE, line.partition(":")[0])
-    return tuple(known[name] for name in names) if names and all(name in known for name in names) else None
-
-
-def _run_plain(line: str, known: dict[str, Values]) -> bool:
-    """Run an elementwise line on whole tensors of one shape, and note the shape of its result."""
-    operands = [known[name] for name in re.findall(_VALUE, line.partition("=")[2]) if name in known]
-    shapes = {one.shape for one in operands if len(one.numbers) > 1}
-    if len(shapes) > 1 or not run_line(line, known):
-        return False
-    name, typed = line.partition("=")[0].strip(), _RESULT_TYPE.search(line)
-    if name in known:
-        rounded = any(one.is_rounded for one in operands)
-        known[name] = replace(known[name], shape=_read_shape(typed[1]) if typed else (), is_rounded=rounded)
-    return True
-
-
-def _read_shape(text: str) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in text.split("x") if extent)
+def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -> Values:
+    """Return the result of one ``linalg`` operation. Raises `UndefinedResult` for any other."""
+    operation = _OPERATION.match(text)
+    result = _run_operation(operation, known, maps) if operation is not None else None
+    if result is None:
+        raise UndefinedResult(text[:80])
+    return result
 
 
 def _run_operation(found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]) -> Values | None:
@@ -161,8 +114,6 @@ def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | 
 
 _WINDOW = "h * SH + y * DH, w * SW + x * DW"
 """The rows and columns under a window, by the strides and the dilations."""
-_WINDOW = "h * SH + y * DH, w * SW + x * DW"
-"""The rows and columns under a window, by the strides and the dilations."""
 _NAMED: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "matmul": ("i j | k", ("i, k", "k, j", "i, j"), "product"),
     "batch_matmul": ("b i j | k", ("b, i, k", "b, k, j", "b, i, j"), "product"),
@@ -222,7 +173,7 @@ def _read_pair(attributes: str, name: str) -> tuple[int, int] | None:
 def _find_window(found: re.Match[str]) -> tuple[int, ...]:
     """Return the extents of a pooling's window, of which only the type matters."""
     typed = re.search(r"ins\([^:()]*:[^()]*?tensor<[^<>]*>\s*,\s*tensor<((?:\d{1,9}x){1,2})\w+>", found[0])
-    return _read_shape(typed[1]) if typed else ()
+    return read_shape(typed[1]) if typed else ()
 
 
 # ---------------------------------------------------------------------------------------------- loops

@@ -8,7 +8,7 @@ from runners.core.findings import VOTE
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
-from runners.toolchains.iree.diagnosis.reference.elementwise import compute_results
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from tests.support.means import make_means
 from tests.support.observed import observe
 
@@ -57,13 +57,13 @@ def program(text: str, *inputs: str) -> Testcase:
     ],
 )
 def test_an_elementwise_program_is_computed(testcase: Testcase, numbers: tuple[int, ...]) -> None:
-    results = compute_results(testcase)
+    results = compute_program(testcase)
     assert results is not None
     assert [one.numbers for one in results] == [numbers]
 
 
 def test_each_result_of_a_program_is_computed() -> None:
-    results = compute_results(program(TWO_RESULTS, "3xi32=-7,7,-9", "3xi32=2,2,4"))
+    results = compute_program(program(TWO_RESULTS, "3xi32=-7,7,-9", "3xi32=2,2,4"))
     assert results is not None
     assert [one.numbers for one in results] == [(-3, 3, -2), (-1, 1, -1)]
 
@@ -85,7 +85,7 @@ def test_each_result_of_a_program_is_computed() -> None:
 )
 def test_a_program_that_is_not_plainly_elementwise_has_no_result(testcase: Testcase) -> None:
     """No guess: a reference that may be wrong is no reference."""
-    assert compute_results(testcase) is None
+    assert compute_program(testcase) is None
 
 
 TWO_RESULTS = """\
@@ -121,4 +121,4 @@ def test_the_printed_result_is_compared(printed: str, vote: str | None, checked:
 
 
 def test_a_large_text_is_left_alone() -> None:
-    assert compute_results(program("func.func @main(%a: i32) {\n" * 10_000, "1")) is None
+    assert compute_program(program("func.func @main(%a: i32) {\n" * 10_000, "1")) is None

@@ -11,7 +11,7 @@ from runners.core.findings import EXACT, VOTE, Vote
 from runners.core.protocol import Exited, Outcome, Signature
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
-from runners.toolchains.iree.diagnosis.reference.loops import compute_loops
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from tests.runners.toolchains.iree.diagnosis.reference.test_elementwise import program
 from tests.support.means import make_means
 from tests.support.observed import observe
@@ -85,7 +85,7 @@ def test_loops_are_computed_as_the_operations_define(
     text: str, inputs: tuple[str, ...], numbers: tuple[float, ...]
 ) -> None:
     """A reduction begins with the tensor that ``outs`` gives: the maximum of negative values and 0 is 0."""
-    results = compute_loops(program(text, *inputs))
+    results = compute_program(program(text, *inputs))
     assert results is not None
     assert results[0].numbers == numbers
 
@@ -105,18 +105,18 @@ def test_loops_are_computed_as_the_operations_define(
 )
 def test_other_programs_are_left_alone(text: str) -> None:
     """Accesses outside a tensor, unknown operations, unwritten initial values: no value would be right."""
-    assert compute_loops(program(text, NEGATIVE if "pool" in text else "2x3xf32=1 -2 3 4 5 -6")) is None
+    assert compute_program(program(text, NEGATIVE if "pool" in text else "2x3xf32=1 -2 3 4 5 -6")) is None
 
 
 @given(st.text(alphabet="%abc= linalg.fimoutsn(:)<>x3f2{}[]#^\n d0-,", max_size=400))
 def test_any_text_is_read_to_its_end(text: str) -> None:
-    compute_loops(program(f"{COLUMN_SUMS.rpartition('return')[0]}{text}\n}}\n", "2x3xf32=1"))
+    compute_program(program(f"{COLUMN_SUMS.rpartition('return')[0]}{text}\n}}\n", "2x3xf32=1"))
 
 
 def test_a_loop_nest_that_is_too_large_is_left_alone() -> None:
     text = MATMUL.replace("2x3", "900x900").replace("3x2", "900x900").replace("2x2", "900x900")
     begun = time.monotonic()
-    assert compute_loops(program(text, "900x900xf32=1", "900x900xf32=1", "900x900xf32=1")) is None
+    assert compute_program(program(text, "900x900xf32=1", "900x900xf32=1", "900x900xf32=1")) is None
     assert time.monotonic() - begun < 5
 
 
