@@ -74,6 +74,8 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
     if differing is not None:
         expected = f"{right.numbers[differing]:g}"
         return {"at": f"[{differing}]", "returned": words[differing], "expected": expected}
+    if right.element in FLOATS and any(a == b == 0 and math.copysign(1, a) != math.copysign(1, b) for a, b in pairs):
+        return None  # a zero of the other sign: equal, and not the same
     return {EXACT: all(f"{a:g}" == f"{b:g}" for a, b in pairs)}
 
 

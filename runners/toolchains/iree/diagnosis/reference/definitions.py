@@ -120,9 +120,11 @@ def _divide_floats(a: float, b: float) -> float:
     return math.nan if not a or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
-def _choose(pick: Callable[[float, float], float]) -> Callable[[float, float], float]:
-    """``maximumf`` and ``minimumf`` give NaN for NaN."""
-    return lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else pick(a, b)
+def _choose(pick: Callable[..., float]) -> Callable[[float, float], float]:
+    """``maximumf`` and ``minimumf`` give NaN for NaN, and order the zeros by their signs."""
+    return lambda a, b: (
+        math.nan if math.isnan(a) or math.isnan(b) else pick(a, b, key=lambda n: (n, math.copysign(1.0, n)))
+    )
 
 
 FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {

@@ -1,0 +1,523 @@
+"""Run the operations of StableHLO and CHLO by their specification. Pure."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from runners.toolchains.iree.diagnosis.reference import tensors
+from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
+from runners.toolchains.iree.diagnosis.reference.scalars import (
+    compare_pair,
+    compute_pair,
+    compute_single,
+    truncate_number,
+)
+from runners.toolchains.iree.diagnosis.reference.statements import (
+    Region,
+    Statement,
+    TensorType,
+    UndefinedResult,
+    read_dense,
+    read_integers,
+    require_integers,
+)
+from runners.toolchains.iree.diagnosis.reference.tensors import Values, Window, check_steps, find_place, list_elements
+
+RunRegion = Callable[[Region, Sequence[Values]], Sequence[Values]]
+"""Runs the statements of a region on its arguments, for all places at once."""
+_UNARY = frozenset(
+    [
+        "negate",
+        "abs",
+        "exponential",
+        "exponential_minus_one",
+        "log",
+        "log_plus_one",
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "tanh",
+        "logistic",
+        "floor",
+        "ceil",
+        "round_nearest_even",
+        "round_nearest_afz",
+        "sign",
+        "cosine",
+        "sine",
+        "tan",
+        "not",
+        "popcnt",
+        "count_leading_zeros",
+        "erf",
+        "erfc",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+    ]
+)
+_BINARY = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "remainder",
+        "maximum",
+        "minimum",
+        "power",
+        "and",
+        "or",
+        "xor",
+        "atan2",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+    ]
+)
+
+
+def run_stablehlo(
+    statement: Statement, operands: Sequence[Values], run_region: RunRegion, *, wide: bool
+) -> Sequence[Values]:
+    """Return the results of an operation. ``wide`` leaves the floats of arithmetic as they are in float64."""
+    name = statement.operation.partition(".")[2]
+    to = statement.types[0]
+    if not all(is_known(one.element) for one in statement.types):
+        raise UndefinedResult(to.element)
+    if name in _UNARY and len(operands) == 1:
+        return [map_elements(operands, to, lambda a: compute_single(name, operands[0].element, *a), wide=wide)]
+    if name in _BINARY and len(operands) == 2:
+        return [map_elements(operands, to, lambda a: compute_pair(name, operands[0].element, *a), wide=wide)]
+    if name in _SEVERAL:
+        return _SEVERAL[name](statement, operands, run_region)
+    if name not in _SINGLE:
+        raise UndefinedResult(statement.operation)
+    result = _SINGLE[name](statement, operands, to)
+    return [result if wide or result.element not in FLOATS else round_values(result)]
+
+
+def map_elements(
+    operands: Sequence[Values], to: TensorType, compute: Callable[[tuple[Number, ...]], Number], *, wide: bool
+) -> Values:
+    """Compute each element from the elements at its place."""
+    count = check_steps(max(len(one.numbers) for one in operands)) if operands else 0
+    numbers = [compute(tuple(one.pick(at) for one in operands)) for at in range(count)]
+    kept = tuple(n if wide and to.element in FLOATS else wrap_value(n, to.element) for n in numbers)
+    return Values(to.element, kept, to.shape, any(one.is_rounded for one in operands))
+
+
+def round_values(values: Values) -> Values:
+    return replace(values, numbers=tuple(wrap_value(n, values.element) for n in values.numbers))
+
+
+# ---------------------------------------------------------------------------------------------- elementwise
+
+
+def _make_constant(statement: Statement, _: Sequence[Values], to: TensorType) -> Values:
+    return Values(to.element, read_dense(statement.attributes, to.element, math.prod(to.shape)), to.shape)
+
+
+_COMPARED = re.compile(r"\b(EQ|NE|GE|GT|LE|LT)\b")
+
+
+def _compare(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    order = _COMPARED.search(statement.attributes)
+    if order is None or "TOTALORDER" in statement.attributes:
+        raise UndefinedResult("order of a comparison")
+    a, b = operands
+    if a.element == "i1":  # true is the greater one
+        a, b = (replace(one, numbers=tuple(-n for n in one.numbers)) for one in operands)
+    return map_elements([a, b], to, lambda pair: compare_pair(order[1].lower(), *pair), wide=False)
+
+
+def _convert(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    source = operands[0].element
+    return map_elements(operands, to, lambda a: truncate_number(a[0], source, to.element), wide=False)
+
+
+def _select(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    return map_elements(operands, to, lambda a: a[1] if a[0] else a[2], wide=True)
+
+
+def _clamp(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    def limit(given: tuple[Number, ...]) -> Number:
+        low, value, high = given
+        return math.nan if any(n != n for n in given) else min(max(value, low), high)
+
+    return map_elements(operands, to, limit, wide=True)
+
+
+def _is_finite(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    return map_elements(operands, to, lambda a: -int(math.isfinite(a[0])), wide=False)
+
+
+def _is_infinite(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    return map_elements(operands, to, lambda a: -int(math.isinf(a[0])), wide=False)
+
+
+# ---------------------------------------------------------------------------------------------- moves
+
+
+def _broadcast(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    name = "broadcast_dimensions" if "broadcast_dimensions" in statement.attributes else "dims"
+    return tensors.broadcast(operands[0], to.shape, read_integers(statement.attributes, name) or ())
+
+
+def _transpose(statement: Statement, operands: Sequence[Values], _: TensorType) -> Values:
+    name = "permutation" if "permutation" in statement.attributes else "dims"
+    return tensors.transpose(operands[0], read_integers(statement.attributes, name) or ())
+
+
+def _reverse(statement: Statement, operands: Sequence[Values], _: TensorType) -> Values:
+    name = "dimensions" if "dimensions" in statement.attributes else "dims"
+    return tensors.reverse(operands[0], read_integers(statement.attributes, name) or ())
+
+
+_RANGE = re.compile(r"(\d+):(\d+)(?::(\d+))?")
+
+
+def _slice(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    if "start_indices" in statement.attributes:
+        starts = require_integers(statement.attributes, "start_indices")
+        steps = require_integers(statement.attributes, "strides", len(starts))
+    else:
+        ranges = _RANGE.findall(statement.attributes)
+        starts, steps = tuple(int(a) for a, _, _ in ranges), tuple(int(s or 1) for _, _, s in ranges)
+    if len(starts) != len(to.shape):
+        raise UndefinedResult("starts of a slice")
+    return tensors.cut_slice(operands[0], starts, steps, to.shape)
+
+
+def _pad(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    prefix = "edge_padding_" if "edge_padding_low" in statement.attributes else ""
+    low = require_integers(statement.attributes, f"{prefix}low")
+    interior = require_integers(statement.attributes, "interior_padding" if prefix else "interior")
+    return tensors.pad(operands[0], operands[1], low, interior, to.shape)
+
+
+def _concatenate(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    name = "dimension" if "dimension" in statement.attributes else "dim"
+    return tensors.concatenate(operands, require_integers(statement.attributes, name)[0], to)
+
+
+def _count_up(statement: Statement, _: Sequence[Values], to: TensorType) -> Values:
+    name = "iota_dimension" if "iota_dimension" in statement.attributes else "dim"
+    at = require_integers(statement.attributes, name)[0]
+    numbers = tuple(wrap_value(index[at], to.element) for index in tensors.iterate_indices(to.shape))
+    return Values(to.element, numbers, to.shape)
+
+
+def _find_starts(given: Sequence[Values], shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return where a slice begins. An index that lies too far out is moved inside, as the specification says."""
+    if len(given) != len(shape) or any(len(one.numbers) != 1 for one in given):
+        raise UndefinedResult("starts of a slice")
+    return tuple(
+        max(0, min(int(one.numbers[0]), extent - size)) for one, extent, size in zip(given, shape, sizes, strict=True)
+    )
+
+
+def _slice_at(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    starts = _find_starts(operands[1:], operands[0].shape, to.shape)
+    return tensors.cut_slice(operands[0], starts, [1] * len(starts), to.shape)
+
+
+def _update_slice(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    whole, update, *given = operands
+    starts = _find_starts(given, whole.shape, update.shape)
+    numbers, new = list(list_elements(whole)), list_elements(update)
+    for index, number in zip(tensors.iterate_indices(update.shape), new, strict=True):
+        numbers[find_place(whole.shape, [a + i for a, i in zip(starts, index, strict=True)])] = number
+    return Values(to.element, tuple(numbers), to.shape, whole.is_rounded or update.is_rounded)
+
+
+# ---------------------------------------------------------------------------------------------- contractions
+
+
+def _contract(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``dot_general``: the batching dimensions, then those of the left and of the right operand."""
+    a, b = operands
+    if statement.operation.endswith(".dot"):
+        pairs = {"batching": ((), ()), "contracting": ((len(a.shape) - 1,), (0,))}
+    else:
+        pairs = {name: _read_pair(statement.attributes, name) for name in ("batching", "contracting")}
+    batch, reduced = pairs["batching"], pairs["contracting"]
+    kept = [
+        [at for at in range(len(one.shape)) if at not in batch[side] + reduced[side]]
+        for side, one in enumerate((a, b))
+    ]
+    extents = [a.shape[at] for at in reduced[0]]
+    if extents != [b.shape[at] for at in reduced[1]]:
+        raise UndefinedResult("extents of a contraction")
+    check_steps(math.prod(to.shape) * math.prod(extents))
+    left, right = list_elements(a), list_elements(b)
+    numbers: list[Number] = []
+    for index in tensors.iterate_indices(to.shape):
+        outer = [index[: len(batch[0])], index[len(batch[0]) :]]
+        own = [outer[1][: len(kept[0])], outer[1][len(kept[0]) :]]
+        total: Number = 0
+        for step in tensors.iterate_indices(extents):
+            places = []
+            for side, one in enumerate((a, b)):
+                known = dict(
+                    zip((*batch[side], *kept[side], *reduced[side]), (*outer[0], *own[side], *step), strict=True)
+                )
+                places.append(find_place(one.shape, [known[at] for at in range(len(one.shape))]))
+            total += left[places[0]] * right[places[1]]
+        numbers.append(total if to.element in FLOATS else wrap_value(total, to.element))
+    return Values(to.element, tuple(numbers), to.shape, a.is_rounded or b.is_rounded)
+
+
+def _read_pair(attributes: str, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return ``contracting_dims = [1] x [0]``, or both attributes of ``#stablehlo.dot``."""
+    if found := re.search(rf"{name}_dims\s*=\s*\[([\d,\s]*)\]\s*x\s*\[([\d,\s]*)\]", attributes):
+        a, b = (tuple(map(int, re.findall(r"\d+", part))) for part in found.groups())
+        return a, b
+    sides = (read_integers(attributes, f"{side}_{name}_dimensions") or () for side in ("lhs", "rhs"))
+    a, b = sides
+    return a, b
+
+
+_LABELS = re.compile(r"\[([^\[\]]*)\]x\[([^\[\]]*)\]->\[([^\[\]]*)\]")
+
+
+def _convolve(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``convolution``, by the labels of its dimensions: ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    labels = _LABELS.search(statement.attributes)
+    if labels is None or re.search(r"batch_group_count\s*=\s*(?!1\b)\d", statement.attributes):
+        raise UndefinedResult("labels of a convolution")
+    given, kernel, result = ([word.strip() for word in part.split(",")] for part in labels.groups())
+    image, weights = operands
+    spatial = [word for word in result if word.isdigit()]
+    rank = len(spatial)
+    groups = (read_integers(statement.attributes, "feature_group_count") or (1,))[0]
+    window = Window(
+        extents=tuple(weights.shape[kernel.index(word)] for word in spatial),
+        strides=_read_window(statement.attributes, "stride", "window_strides", rank, 1),
+        low=_read_window(statement.attributes, "pad", "padding", 2 * rank, 0)[::2],
+        dilations=_read_window(statement.attributes, "rhs_dilate", "rhs_dilation", rank, 1),
+    )
+    if set(_read_window(statement.attributes, "lhs_dilate", "lhs_dilation", rank, 1)) != {1} or re.search(
+        r"(?:reverse|window_reversal)\s*=[^=]*true", statement.attributes
+    ):
+        raise UndefinedResult("a transposed convolution")
+    channels, outputs = weights.shape[kernel.index("i")], weights.shape[kernel.index("o")]
+    check_steps(math.prod(to.shape) * math.prod(window.extents) * channels)
+    left, right = list_elements(image), list_elements(weights)
+    extents = tuple(image.shape[given.index(word)] for word in spatial)
+    numbers: list[Number] = []
+    for index in tensors.iterate_indices(to.shape):
+        named = dict(zip(result, index, strict=True))
+        first = named["f"] // (outputs // groups) * channels
+        total: Number = 0
+        for inner, place in window.list_places(extents, tuple(named[word] for word in spatial)):
+            if place is None:
+                continue
+            at = {"b": named["b"], **dict(zip(spatial, place, strict=True))}
+            own = {"o": named["f"], **dict(zip(spatial, inner, strict=True))}
+            for channel in range(channels):
+                at["f"], own["i"] = first + channel, channel
+                total += (
+                    left[find_place(image.shape, [at[word] for word in given])]
+                    * right[find_place(weights.shape, [own[word] for word in kernel])]
+                )
+        numbers.append(total if to.element in FLOATS else wrap_value(total, to.element))
+    return Values(to.element, tuple(numbers), to.shape, image.is_rounded or weights.is_rounded)
+
+
+def _read_window(attributes: str, short: str, long: str, count: int, usual: int) -> tuple[int, ...]:
+    found = read_integers(attributes, short) or read_integers(attributes, long)
+    if not found:
+        return (usual,) * count
+    return require_integers(attributes, short if read_integers(attributes, short) else long, count)
+
+
+# ---------------------------------------------------------------------------------------------- regions
+
+
+_APPLIES = re.compile(r"\bapplies\s+(?P<operation>[\w.]+)")
+
+
+def _make_combination(statement: Statement, run_region: RunRegion) -> tensors.Combination:
+    """Return what the region of a reduction computes, or the operation that ``applies`` names."""
+    if statement.regions:
+        return functools.partial(run_region, statement.regions[0])
+    applied = _APPLIES.search(statement.attributes)
+    if applied is None:
+        raise UndefinedResult("a reduction without a combination")
+    name = applied["operation"]
+    return lambda pair: run_region(
+        Region(("%a", "%b"), f"%r = {name} %a, %b : tensor<{pair[0].element}>\nreturn %r"), pair
+    )
+
+
+def _reduce(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    dimensions = read_integers(statement.attributes, "dimensions")
+    if dimensions is None or len(operands) % 2:
+        raise UndefinedResult("dimensions of a reduction")
+    half = len(operands) // 2
+    if statement.operation.startswith("stablehlo") and "init:" in statement.attributes:
+        given, starts = operands[::2], operands[1::2]  # (%a init: %b), (%c init: %d)
+    else:
+        given, starts = operands[:half], operands[half:]
+    return tensors.reduce(given, starts, dimensions, _make_combination(statement, run_region))
+
+
+def _reduce_window(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    if len(operands) != 2:
+        raise UndefinedResult("a window over several tensors")
+    given, start = operands
+    rank, to = len(given.shape), statement.types[0]
+    window = Window(
+        extents=require_integers(statement.attributes, "window_dimensions", rank),
+        strides=_read_window(statement.attributes, "window_strides", "window_strides", rank, 1),
+        low=_read_window(statement.attributes, "padding", "padding", 2 * rank, 0)[::2],
+        dilations=_read_window(statement.attributes, "window_dilations", "window_dilations", rank, 1),
+    )
+    if set(_read_window(statement.attributes, "base_dilations", "base_dilations", rank, 1)) != {1}:
+        raise UndefinedResult("dilated elements")
+    check_steps(math.prod(to.shape) * math.prod(window.extents))
+    elements = list_elements(given)
+    columns = [
+        [
+            start.numbers[0] if place is None else elements[find_place(given.shape, place)]
+            for _, place in window.list_places(given.shape, index)
+        ]
+        for index in tensors.iterate_indices(to.shape)
+    ]
+    combine = _make_combination(statement, run_region)
+    partial = replace(start, numbers=start.numbers * len(columns))
+    for step in range(math.prod(window.extents)):
+        (partial,) = combine([partial, Values(to.element, tuple(column[step] for column in columns))])
+    return [replace(partial, shape=to.shape, is_rounded=partial.is_rounded or given.is_rounded)]
+
+
+def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    """Sort all operands along one dimension by the comparison in the region. The sort is stable."""
+    shape = operands[0].shape
+    at = (read_integers(statement.attributes, "dimension") or (len(shape) - 1,))[0]
+    listed = [list(list_elements(one)) for one in operands]
+    rows = [index for index in tensors.iterate_indices(shape) if not index[at]]
+
+    def is_less(a: tuple[Number, ...], b: tuple[Number, ...]) -> bool:
+        pairs = [Values(one.element, (number,)) for one, *both in zip(operands, a, b, strict=True) for number in both]
+        return bool(run_region(statement.regions[0], pairs)[0].numbers[0])
+
+    def order(a: tuple[Number, ...], b: tuple[Number, ...]) -> int:
+        return -1 if is_less(a, b) else int(is_less(b, a))
+
+    check_steps(math.prod(shape) * max(1, shape[at]).bit_length() * 4)
+    for row in rows:
+        places = [find_place(shape, [*row[:at], i, *row[at + 1 :]]) for i in range(shape[at])]
+        columns = [tuple(numbers[place] for numbers in listed) for place in places]
+        for place, column in zip(places, sorted(columns, key=functools.cmp_to_key(order)), strict=True):
+            for numbers, number in zip(listed, column, strict=True):
+                numbers[place] = number
+    return [replace(one, numbers=tuple(numbers)) for one, numbers in zip(operands, listed, strict=True)]
+
+
+def _gather(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``gather`` without batching dimensions. An index too far out is moved inside, as the specification says."""
+    source, indices = operands
+    text = statement.attributes
+    offsets, collapsed = read_integers(text, "offset_dims") or (), read_integers(text, "collapsed_slice_dims") or ()
+    starts = read_integers(text, "start_index_map") or ()
+    sizes = require_integers(text, "slice_sizes", len(source.shape))
+    vector = (read_integers(text, "index_vector_dim") or (0,))[0]
+    if "operand_batching_dims" in text:
+        raise UndefinedResult("a gather in batches")
+    elements, places = list_elements(source), list_elements(indices)
+    kept = [at for at in range(len(source.shape)) if at not in collapsed]
+    numbers = []
+    for index in tensors.iterate_indices(to.shape):
+        batch = [n for at, n in enumerate(index) if at not in offsets]
+        inner = dict(zip(kept, (index[at] for at in offsets), strict=True))
+        at = [inner.get(dimension, 0) for dimension in range(len(source.shape))]
+        for i, dimension in enumerate(starts):
+            where = [*batch[:vector], i, *batch[vector:]] if vector < len(indices.shape) else batch
+            start = int(places[find_place(indices.shape, where)])
+            at[dimension] += max(0, min(start, source.shape[dimension] - sizes[dimension]))
+        numbers.append(elements[find_place(source.shape, at)])
+    return Values(to.element, tuple(numbers), to.shape, source.is_rounded)
+
+
+def _scatter(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    """``scatter`` of one tensor without batching dimensions. An update that lies outside is left out."""
+    if len(operands) != 3 or "input_batching_dims" in statement.attributes:
+        raise UndefinedResult("a scatter of several tensors")
+    source, indices, updates = operands
+    text = statement.attributes
+    window = read_integers(text, "update_window_dims") or ()
+    inserted = read_integers(text, "inserted_window_dims") or ()
+    targets = read_integers(text, "scatter_dims_to_operand_dims") or ()
+    vector = (read_integers(text, "index_vector_dim") or (0,))[0]
+    numbers, places, new = list(list_elements(source)), list_elements(indices), list_elements(updates)
+    kept = [at for at in range(len(source.shape)) if at not in inserted]
+    check_steps(len(new) * 4)
+    for index, number in zip(tensors.iterate_indices(updates.shape), new, strict=True):
+        batch = [n for at, n in enumerate(index) if at not in window]
+        at = [0] * len(source.shape)
+        for dimension, n in zip(kept, (index[d] for d in window), strict=True):
+            at[dimension] = n
+        for i, dimension in enumerate(targets):
+            where = [*batch[:vector], i, *batch[vector:]] if vector < len(indices.shape) else batch
+            at[dimension] += int(places[find_place(indices.shape, where)])
+        if all(0 <= n < extent for n, extent in zip(at, source.shape, strict=True)):
+            place = find_place(source.shape, at)
+            pair = [Values(source.element, (numbers[place],)), Values(source.element, (number,))]
+            numbers[place] = run_region(statement.regions[0], pair)[0].numbers[0]
+    return [replace(source, numbers=tuple(numbers))]
+
+
+def _top_k(statement: Statement, operands: Sequence[Values], _: RunRegion) -> Sequence[Values]:
+    (given,) = operands
+    found = re.search(r"k\s*=\s*(\d+)", statement.attributes)
+    if found is None or any(n != n for n in given.numbers):
+        raise UndefinedResult("k")
+    elements, count, width = list_elements(given), int(found[1]), given.shape[-1]
+    values: list[Number] = []
+    indices: list[Number] = []
+    for row in range(0, len(elements), width or 1):
+        best = sorted(range(width), key=lambda at: -elements[row + at])[:count]
+        values += [elements[row + at] for at in best]
+        indices += best
+    shape = (*given.shape[:-1], count)
+    return [Values(given.element, tuple(values), shape, given.is_rounded), Values("i32", tuple(indices), shape)]
+
+
+_SINGLE: Mapping[str, Callable[[Statement, Sequence[Values], TensorType], Values]] = {
+    "constant": _make_constant,
+    "compare": _compare,
+    "convert": _convert,
+    "select": _select,
+    "clamp": _clamp,
+    "is_finite": _is_finite,
+    "is_inf": _is_infinite,
+    "broadcast_in_dim": _broadcast,
+    "reshape": lambda _, operands, to: tensors.reshape(operands[0], to.shape),
+    "transpose": _transpose,
+    "reverse": _reverse,
+    "slice": _slice,
+    "pad": _pad,
+    "concatenate": _concatenate,
+    "iota": _count_up,
+    "dynamic_slice": _slice_at,
+    "dynamic_update_slice": _update_slice,
+    "dot": _contract,
+    "dot_general": _contract,
+    "convolution": _convolve,
+    "gather": _gather,
+}
+_SEVERAL: Mapping[str, Callable[[Statement, Sequence[Values], RunRegion], Sequence[Values]]] = {
+    "reduce": _reduce,
+    "reduce_window": _reduce_window,
+    "sort": _sort,
+    "scatter": _scatter,
+    "top_k": _top_k,
+}

@@ -1,0 +1,198 @@
+"""Move, combine and reduce the elements of tensors of static shapes. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from runners.toolchains.iree.diagnosis.reference.definitions import Number
+from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
+
+MAX_STEPS = 40_000
+"""Most elements that one operation reads or writes."""
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The elements of a tensor in row-major order, or the one value that all elements have."""
+
+    element: str
+    numbers: tuple[Number, ...]
+    shape: tuple[int, ...] = ()
+    """Where it is known. The lines of a loop body compute many iterations at once, and have none."""
+    is_rounded: bool = False
+    """True if a reduction rounded on its way: another order, or wider additions, give other digits."""
+
+    def pick(self, at: int) -> Number:
+        return self.numbers[at % len(self.numbers)]
+
+
+def check_steps(count: int) -> int:
+    if count > MAX_STEPS:
+        raise UndefinedResult(f"{count} steps")
+    return count
+
+
+def iterate_indices(shape: Sequence[int]) -> Iterator[Index]:
+    check_steps(math.prod(shape))
+    return product(*map(range, shape))
+
+
+def list_elements(values: Values) -> tuple[Number, ...]:
+    """Return all elements of a tensor with a known shape."""
+    count = check_steps(math.prod(values.shape))
+    if len(values.numbers) not in (1, count):
+        raise UndefinedResult("elements of many iterations")
+    return values.numbers if len(values.numbers) == count else values.numbers * count
+
+
+def find_place(shape: Sequence[int], index: Sequence[int]) -> int:
+    place = 0
+    for extent, at in zip(shape, index, strict=True):
+        place = place * extent + at
+    return place
+
+
+def move_elements(values: Values, to: Sequence[int], read: Callable[[Index], Index]) -> Values:
+    """Return a tensor of shape ``to`` whose element at an index is the element that ``read`` names."""
+    elements = list_elements(values)
+    if len(values.shape) and not elements and math.prod(to):
+        raise UndefinedResult("elements of an empty tensor")
+    numbers = []
+    for index in iterate_indices(to):
+        source = read(index)
+        if len(source) != len(values.shape) or not all(
+            0 <= at < extent for at, extent in zip(source, values.shape, strict=True)
+        ):
+            raise UndefinedResult("an index outside the tensor")
+        numbers.append(elements[find_place(values.shape, source)])
+    return replace(values, numbers=tuple(numbers), shape=tuple(to))
+
+
+def broadcast(values: Values, to: Sequence[int], dimensions: Sequence[int]) -> Values:
+    """Return a tensor whose dimension ``dimensions[i]`` runs over dimension ``i`` of ``values``."""
+    if len(dimensions) != len(values.shape):
+        raise UndefinedResult("dimensions of a broadcast")
+    extents = values.shape
+    return move_elements(
+        values,
+        to,
+        lambda index: tuple(index[at] if extents[i] > 1 else 0 for i, at in enumerate(dimensions)),
+    )
+
+
+def broadcast_alike(values: Values, to: Sequence[int]) -> Values:
+    """Return a tensor of equal rank whose extents of 1 are repeated; a scalar is repeated everywhere."""
+    if values.shape == tuple(to) or len(values.numbers) == 1:
+        return replace(values, shape=tuple(to))
+    return broadcast(values, to, range(len(to) - len(values.shape), len(to)))
+
+
+def reshape(values: Values, to: Sequence[int]) -> Values:
+    if math.prod(values.shape) != math.prod(to):
+        raise UndefinedResult("a reshape to another number of elements")
+    return replace(values, shape=tuple(to))
+
+
+def transpose(values: Values, order: Sequence[int]) -> Values:
+    """Return a tensor whose dimension ``i`` is dimension ``order[i]`` of ``values``."""
+    if sorted(order) != list(range(len(values.shape))):
+        raise UndefinedResult("order of a transposition")
+    back = [order.index(at) for at in range(len(order))]
+    shape = [values.shape[at] for at in order]
+    return move_elements(values, shape, lambda index: tuple(index[at] for at in back))
+
+
+def cut_slice(values: Values, starts: Sequence[int], steps: Sequence[int], to: Sequence[int]) -> Values:
+    return move_elements(
+        values, to, lambda index: tuple(a + i * s for a, i, s in zip(starts, index, steps, strict=True))
+    )
+
+
+def reverse(values: Values, dimensions: Sequence[int]) -> Values:
+    shape = values.shape
+    return move_elements(
+        values,
+        shape,
+        lambda index: tuple(shape[i] - 1 - at if i in dimensions else at for i, at in enumerate(index)),
+    )
+
+
+def pad(values: Values, fill: Values, low: Sequence[int], interior: Sequence[int], to: Sequence[int]) -> Values:
+    """Return a tensor with ``fill`` around the elements, and between them where ``interior`` is not zero."""
+    if len(fill.numbers) != 1 or len(low) != len(values.shape) or len(interior) != len(low):
+        raise UndefinedResult("padding")
+    elements = list_elements(values)
+    numbers = []
+    for index in iterate_indices(to):
+        places = [divmod(at - start, step + 1) for at, start, step in zip(index, low, interior, strict=True)]
+        inside = all(not rest and 0 <= at < n for (at, rest), n in zip(places, values.shape, strict=True))
+        source = [at for at, _ in places]
+        numbers.append(elements[find_place(values.shape, source)] if inside else fill.numbers[0])
+    return Values(values.element, tuple(numbers), tuple(to), values.is_rounded or fill.is_rounded)
+
+
+def concatenate(parts: Sequence[Values], dimension: int, to: TensorType) -> Values:
+    owners = [(part, at) for part in parts for at in range(part.shape[dimension])]
+    if len(owners) != to.shape[dimension]:
+        raise UndefinedResult("extents of a concatenation")
+    elements = {id(part): list_elements(part) for part in parts}
+    numbers = []
+    for index in iterate_indices(to.shape):
+        part, at = owners[index[dimension]]
+        source = [*index[:dimension], at, *index[dimension + 1 :]]
+        numbers.append(elements[id(part)][find_place(part.shape, source)])
+    return Values(to.element, tuple(numbers), to.shape, any(part.is_rounded for part in parts))
+
+
+Combination = Callable[[list[Values]], Sequence[Values]]
+"""Combines the partial results and the next elements, in this order, for all places at once."""
+
+
+def reduce(
+    operands: Sequence[Values], starts: Sequence[Values], dimensions: Sequence[int], combine: Combination
+) -> list[Values]:
+    """Combine the elements along ``dimensions``, from the first to the last."""
+    shape = operands[0].shape
+    kept = [at for at in range(len(shape)) if at not in dimensions]
+    to = [shape[at] for at in kept]
+    check_steps(math.prod(shape))
+    count = math.prod(to)
+    listed = [list_elements(one) for one in operands]
+    partial = [replace(one, numbers=one.numbers * count if len(one.numbers) == 1 else one.numbers) for one in starts]
+    for step in product(*(range(shape[at]) for at in dimensions)) if count else ():
+        chosen = dict(zip(dimensions, step, strict=True))
+        places = []
+        for point in product(*map(range, to)):
+            index = chosen | dict(zip(kept, point, strict=True))
+            places.append(find_place(shape, [index[at] for at in range(len(shape))]))
+        elements = [
+            replace(one, numbers=tuple(all_of[place] for place in places), shape=())
+            for one, all_of in zip(operands, listed, strict=True)
+        ]
+        partial = [*combine([*partial, *elements])]
+    rounded = any(one.is_rounded for one in (*operands, *starts))
+    return [replace(one, shape=tuple(to), is_rounded=rounded or one.is_rounded) for one in partial]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A window that moves over the dimensions of a tensor."""
+
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    low: tuple[int, ...]
+    """Rows of padding in front of each dimension."""
+    dilations: tuple[int, ...]
+
+    def list_places(self, shape: Sequence[int], at: Index) -> Iterator[tuple[Index, Index | None]]:
+        """Yield each index in the window with its index in the tensor; None in the padding."""
+        for inner in product(*map(range, self.extents)):
+            place = tuple(
+                o * s - p + i * d
+                for o, s, p, i, d in zip(at, self.strides, self.low, inner, self.dilations, strict=True)
+            )
+            yield inner, place if all(0 <= p < n for p, n in zip(place, shape, strict=True)) else None

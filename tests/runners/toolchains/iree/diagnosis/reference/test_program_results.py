@@ -1,0 +1,117 @@
+"""Tests of the interpreter of whole programs. ``programs.json`` holds what IREE 3.13.0 printed for each program."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.findings import VOTE, Vote
+from runners.core.protocol import Exited, Outcome, Signature
+from runners.core.toolchain.diagnosis import Failure
+from runners.toolchains.iree.diagnosis.reference import check_definitions
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
+from tests.runners.toolchains.iree.diagnosis.reference.test_elementwise import program
+from tests.support.means import make_means
+from tests.support.observed import observe
+
+RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "programs.json").read_bytes())
+
+
+def vote(text: str, inputs: list[str], printed: list[str]) -> list[object]:
+    """Return the votes on results that a run printed."""
+    rows = "".join(f"result[{at}]: hal.buffer_view\n{row}\n" for at, row in enumerate(printed))
+    seen = observe(
+        "3.13.0",
+        Outcome.MATCH,
+        ended=Exited(code=0),
+        signature=Signature(type="output", message="x"),
+        excerpt=f"EXEC @main\n{rows}",
+    )
+    found = check_definitions(Failure(testcase=program(text, *inputs), seen=seen), make_means())
+    return [finding.evidence[VOTE] for finding in found.findings]
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=[one["name"] for one in RECORDED])
+def test_an_operation_gives_what_the_compiler_gives(recorded: dict[str, Any]) -> None:
+    """StableHLO, CHLO, TOSA and ``tensor``: two implementations of the same specifications agree."""
+    assert vote(recorded["text"], recorded["inputs"], recorded["printed"]) == [Vote.AGREES]
+
+
+@pytest.mark.parametrize("recorded", RECORDED[::7], ids=[one["name"] for one in RECORDED[::7]])
+def test_another_value_is_noticed(recorded: dict[str, Any]) -> None:
+    head, equals, values = recorded["printed"][0].partition("=")
+    first = values.replace("[", " ").replace("]", " ").split()[0]
+    other = values.replace(first, "77", 1)
+    assert vote(recorded["text"], recorded["inputs"], [head + equals + other, *recorded["printed"][1:]]) == [
+        Vote.DIFFERS
+    ]
+
+
+OVERFLOW = """func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {
+  %0 = tosa.add %a, %a : (tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>
+  return %0 : tensor<1xi32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "given_input"),
+    [
+        (OVERFLOW, "1xi32=2147483647"),
+        (OVERFLOW.replace("tosa.add %a, %a", "stablehlo.divide %a, %a"), "1xi32=0"),
+        (OVERFLOW.replace("tosa.add %a, %a", "stablehlo.unheard_of %a, %a"), "1xi32=1"),
+        (OVERFLOW.replace("1xi32", "?xi32"), "1xi32=1"),
+        (OVERFLOW.replace("%0 =", "%0, %1 ="), "1xi32=1"),
+        (OVERFLOW.replace("return %0", "return %9"), "1xi32=1"),
+    ],
+    ids=["overflow", "zero", "operation", "dynamic", "results", "name"],
+)
+def test_a_result_that_is_undefined_or_unknown_has_no_value(text: str, given_input: str) -> None:
+    assert compute_program(program(text, given_input)) is None
+
+
+def test_a_cancellation_has_no_vote_on_its_digits() -> None:
+    """In float32 the sum loses the small operand; another order of the same operations keeps the operand."""
+    text = """func.func @main(%a: tensor<1xf32>, %b: tensor<1xf32>) -> tensor<1xf32> {
+  %0 = stablehlo.add %a, %b : tensor<1xf32>
+  %1 = stablehlo.subtract %0, %a : tensor<1xf32>
+  return %1 : tensor<1xf32>
+}
+"""
+    results = compute_program(program(text, "1xf32=100000000", "1xf32=1"))
+    assert results is not None
+    assert results[0].is_rounded
+
+
+@given(st.text(alphabet='%abc= stablehlotosa.dreu(:)<>x3f2{}[]#^"\n d0-,', max_size=400))
+def test_any_text_ends(text: str) -> None:
+    compute_program(program(f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{text}\n}}\n", "2xf32=1"))
+
+
+def test_a_contraction_that_is_too_large_is_left_alone() -> None:
+    text = """func.func @main(%a: tensor<90x90xf32>) -> tensor<90x90xf32> {
+  %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<90x90xf32>, tensor<90x90xf32>) -> tensor<90x90xf32>
+  return %0 : tensor<90x90xf32>
+}
+"""  # noqa: E501
+    begun = time.monotonic()
+    assert compute_program(program(text, "90x90xf32=1")) is None
+    assert time.monotonic() - begun < 5
+
+
+MAXIMUM = """func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = arith.maximumf %a, %b : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("printed", "votes"), [("2xf32=0 0", [Vote.AGREES]), ("2xf32=-0 0", [])])
+def test_a_zero_of_the_other_sign_has_no_vote(printed: str, votes: list[Vote]) -> None:
+    """The two compare equal, so that they do not differ; and a report may be about the sign."""
+    assert vote(MAXIMUM, ["2xf32=0 -0", "2xf32=-0 0"], [printed]) == votes
