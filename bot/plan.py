@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from bot.extract.python.own_reference import prints_reference
+from bot.extract.python.reference.own_reference import prints_reference
+from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.types import Repro
 from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue, Release
@@ -72,6 +73,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         device=repro.device,
         checks_itself=has_own_check(repro),
         prints_reference=prints_reference(repro.testcase),
+        rows=find_printed_rows(repro.testcase),
         order=(builds.builds[0].name, builds.builds[-1].name),
         first=(),
         trail=builds,
@@ -115,6 +117,7 @@ def make_plan(
             device=repro.device,
             checks_itself=has_own_check(repro),
             prints_reference=prints_reference(repro.testcase),
+            rows=find_printed_rows(repro.testcase),
             order=order,
             first=_choose_first(
                 order, nearest, before, good, run_all=bool(options.versions) and (fits or not options.bisect)

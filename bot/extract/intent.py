@@ -307,7 +307,10 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     if claim.expected or (claim.actual and (not asked or any(map(SUSPECTS.search, asked)))):
         yield Intent.FAILURE, 1
     elif asked and not _tells_of_failure(parsed):
-        yield Intent.QUESTION, 2  # it asks, and calls nothing wrong: its code, or what the code prints, is the subject
+        yield (
+            Intent.QUESTION,
+            2,
+        )  # it asks, and calls nothing wrong: its code, or what the code prints, is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:

@@ -7,7 +7,7 @@ the same fault.
 
 from __future__ import annotations
 
-from bot.extract.python.own_reference import computes_reference
+from bot.extract.python.reference.own_reference import computes_reference
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote

@@ -386,6 +386,36 @@ class BuildRange(Wire, frozen=True, kw_only=True):
     """The part that all these builds share and that was not built from their commits; empty for complete builds."""
 
 
+class PartRole(StrEnum):
+    OTHER = "other"
+    RESULT = "result"
+    """A value that the compiler takes part in."""
+    REFERENCE = "reference"
+    """A value that the program computes without the compiler."""
+    CHECK = "check"
+    """What a comparison of the program says."""
+
+
+class PrintedPart(Wire, frozen=True, kw_only=True):
+    """A literal text or a value in a row that a program prints."""
+
+    text: Text = ""
+    """The literal text; empty for a value."""
+    role: PartRole = PartRole.OTHER
+    good: Text = ""
+    """For a comparison: the word that says that the result is right. It may be empty."""
+    bad: Text = ""
+    """For a comparison: the word that says that the result is wrong. It may be empty."""
+
+
+class PrintedRow(Wire, frozen=True, kw_only=True):
+    """One call of ``print``: its literal texts and values, in order."""
+
+    parts: tuple[PrintedPart, ...]
+    tells: Text = ""
+    """``bad`` or ``good`` if the row is only printed where the program's own comparison fails or holds."""
+
+
 class Plan(Wire, frozen=True, kw_only=True):
     """The question of an investigation and its limits: the complete input of a runner."""
 
@@ -398,6 +428,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """True if the testcase contains an assertion: then a run without a failure is evidence."""
     prints_reference: bool = False
     """True if the testcase prints a result of the compiler and, beside it, a reference for that result."""
+    rows: tuple[PrintedRow, ...] = ()
+    """The rows in which the testcase prints results beside references, or what its own comparisons say."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]

@@ -53,6 +53,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
             prints_reference=plan.prints_reference,
+            rows=plan.rows,
             compilers=toolchain.GUEST.compilers,
             renames={e.old: e.new for e in toolchain.DRIFT if e.new and _is_renaming(e)},
         ),

@@ -84,11 +84,12 @@ def read_cue(intro: str) -> Cue:
 _HOPE = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should|ought|hop(?:ed?|ing)|suppos\w+|would|want(?:ed)?)\b[^.\n]{0,40}"
     r"\b(?:work|run|pass|compile|build|succeed|be (?:fine|ok|accepted|supported))\b"
-    r"|(?:\b(?:not|never|no longer)|n['’]t) (?:\w+ )?(?:works?|working|succeed)\s*[:.)]?\s*$",
+    r"|(?:\b(?:not|never|no longer)|n['’]t) (?:\w+ )?(?:works?|working|succeed)\s*[:.)]?\s*$"
+    r"|\bno (?:errors?|warnings?)\b[^.\n]{1,12}\b(?:errors?|warnings?)\b",
     re.I,
 )
-"""An expectation, or the opposite: neither a statement that the block below works, nor an announcement of expected
-output."""
+"""An expectation, or the opposite, or a fault that shows no message: neither a statement that the block below works,
+nor an announcement of expected output."""
 _CUE_WORDS = (
     (
         Cue.FAILS,

@@ -81,7 +81,10 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     """
     outputs = [piece for piece in pieces if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED]
     outputs += [piece for piece in pieces if _is_printed_module(piece, pieces)]
-    typed = {piece.block: piece.lines[1] for piece in pieces if piece.kind is Kind.SHELL and piece.block}
+    typed: dict[int, int] = {}  # a block with a typed command → the row of its first command
+    for piece in pieces:
+        if piece.kind is Kind.SHELL and piece.block:
+            typed.setdefault(piece.block, piece.lines[1])
     printed = [piece for piece in outputs if piece.lines[0] > typed.get(piece.block, piece.lines[0])]
     if not printed:
         return outputs

@@ -125,6 +125,8 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 def _read_sentence(sentence: str) -> ValuePair | None:
+    if _VERSIONS.search(sentence):
+        return None
     values = [found for found in _VALUE.finditer(sentence) if _may_be_result(sentence, found)]
     if not 2 <= len(values) <= 4:
         return None
@@ -137,6 +139,11 @@ def _read_sentence(sentence: str) -> ValuePair | None:
     return _make_pair(by_role.get(Role.PRINTED, ""), by_role.get(Role.EXPECTED, ""))
 
 
+_VERSIONS = re.compile(
+    r"\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d"
+    r"|\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d"
+)
+"""A list of packages with their versions: ``tvm 0.26.0, numpy 2.4``."""
 _JOINED = re.compile(r"\s*(?:and|or|and also|as well as|&|,|, and)\s*", re.I)
 """The words between two values of the same role: it produces ``rows = 1`` and ``columns = 1``."""
 

@@ -35,6 +35,7 @@ from runners.core.failure.printed.output import find_other_values, read_output, 
 from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
+from runners.core.failure.printed.rows import judge_rows
 from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
@@ -45,6 +46,7 @@ from runners.core.protocol import (
     NotRun,
     Outcome,
     OutOfMemory,
+    PrintedRow,
     Signalled,
     Signature,
     StepResult,
@@ -90,6 +92,8 @@ class OracleContext:
     """True if the testcase contains an assertion, so that a clean end shows a correct result."""
     prints_reference: bool = False
     """True if the last two printed values are a result and a reference for that result."""
+    rows: Sequence[PrintedRow] = ()
+    """The printed rows that tell whether a result is right."""
     renames: Mapping[str, str] | None = None
     compilers: Collection[str] = ()
     """Programs of the toolchain that compile and do not run."""
@@ -462,6 +466,10 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
         case Reading.UNKNOWN if context.checks_itself:
             return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
+        case Reading.UNKNOWN if context.rows and (
+            told := _classify_comparison(judge_rows(stdout, claim.actual, context.rows))
+        ):
+            return told
         case Reading.UNKNOWN if context.prints_reference and (told := _classify_pair(stdout)) is not None:
             return told
         case Reading.UNKNOWN if (told := _classify_rows(stdout, claim.actual)) is not None:

@@ -49,6 +49,10 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
     wrong, right = (_read_lines(text, vocabulary)[:MAX_LINES] for text in (actual, expected))
     try:
         reading = _compare_lines(printed, wrong, right)
+        if _has_negative_zero(wrong) and _has_negative_zero(right):
+            signed = _compare_lines(*(list(map(_keep_signs, lines)) for lines in (printed, wrong, right)))
+            same = signed is Reading.UNKNOWN and _compare_lines(printed, wrong, []) is Reading.WRONG
+            return Reading.CHANGED if same else signed
         if reading is Reading.UNKNOWN and wrong and right and wrong == right:  # they differ in the sign of a zero
             return _compare_lines(*(list(map(_keep_signs, lines)) for lines in (printed, wrong, right)))
     except _TooManySteps:
@@ -58,6 +62,11 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
 
 NEGATIVE_ZERO = "-0"
 """The token of a negative zero where its sign is what a report is about. As numbers, both zeros are equal."""
+
+
+def _has_negative_zero(lines: Sequence[Line]) -> bool:
+    """True if a text names a negative zero. Two texts of a report that do are about its sign."""
+    return any(NEGATIVE_ZERO in _keep_signs(line) for line in lines)
 
 
 def _keep_signs(line: Line) -> Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.python.own_reference import computes_reference, prints_reference
+from bot.extract.python.reference.own_reference import computes_reference, prints_reference
 from runners.core.protocol import Testcase, TestcaseKind
 
 HEAD = """\

@@ -68,7 +68,7 @@ def prints_reference(testcase: Testcase) -> bool:
 
 
 def _prints_pair(text: str, toolchain: str) -> bool:
-    program = _read_program(text, toolchain)
+    program = read_program(text, toolchain)
     if program is None:
         return False
     values = _list_printed(program.tree)[-MAX_CHECKS:]
@@ -76,7 +76,7 @@ def _prints_pair(text: str, toolchain: str) -> bool:
     return any(_is_last_pair(program, values, origins, at) for at in range(len(values) - 1))
 
 
-def _is_last_pair(program: _Program, values: Sequence[ast.expr], origins: Sequence[_Origin], at: int) -> bool:
+def _is_last_pair(program: Program, values: Sequence[ast.expr], origins: Sequence[Origin], at: int) -> bool:
     """True if the values from ``at`` on are a result, a reference and nothing but values derived from the two."""
     if not _is_pair(origins[at], origins[at + 1]) or any(isinstance(one, ast.Attribute) for one in values[at:]):
         return False
@@ -88,7 +88,7 @@ def _is_last_pair(program: _Program, values: Sequence[ast.expr], origins: Sequen
     return not any(dependent[:2]) and all(dependent[2:])
 
 
-def _prints_below_top(program: _Program, place: Place) -> bool:
+def _prints_below_top(program: Program, place: Place) -> bool:
     """True if a loop, a branch or a function behind ``place`` prints too: how often is not known."""
     own = {id(one.value) for one in program.tree.body if isinstance(one, ast.Expr)}
     return any(
@@ -116,7 +116,7 @@ def _list_printed(tree: ast.Module) -> list[ast.expr]:
     return values
 
 
-def _is_pair(one: _Origin, other: _Origin) -> bool:
+def _is_pair(one: Origin, other: Origin) -> bool:
     """True if one of two values comes from the compiler, and the other one is computed without the compiler."""
     if one.compiled is other.compiled:
         return False
@@ -125,7 +125,7 @@ def _is_pair(one: _Origin, other: _Origin) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Program:
+class Program:
     """A parsed program with the definitions of its names."""
 
     tree: ast.Module
@@ -134,7 +134,7 @@ class _Program:
     defined: Definitions
     loops: Sequence[ast.AST]
 
-    def trace(self, side: ast.expr, scope: Scope) -> _Origin:
+    def trace(self, side: ast.expr, scope: Scope) -> Origin:
         return _trace_origin(side, scope, self.defined, self.compilers, self.loops)
 
     def list_own(self, value: ast.expr) -> set[Definition]:
@@ -151,16 +151,16 @@ class _Program:
                     return set()
 
 
-def _read_program(text: str, toolchain: str) -> _Program | None:
+def read_program(text: str, toolchain: str) -> Program | None:
     """Return the parsed program; None for text that is no Python, or that is too long."""
     try:
         tree = ast.parse(text)
-        nodes = list(islice(_walk_scopes(tree), MAX_NODES + 1))
+        nodes = list(islice(walk_scopes(tree), MAX_NODES + 1))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if len(nodes) > MAX_NODES:
         return None
-    return _Program(
+    return Program(
         tree=tree,
         nodes=nodes,
         compilers={toolchain, *_list_imports((node for _, node in nodes), toolchain)},
@@ -170,7 +170,7 @@ def _read_program(text: str, toolchain: str) -> _Program | None:
 
 
 def _has_reference(text: str, toolchain: str) -> bool:
-    program = _read_program(text, toolchain)
+    program = read_program(text, toolchain)
     if program is None:
         return False
     for scope, sides in islice(_list_checks(program.nodes), MAX_CHECKS):
@@ -183,14 +183,19 @@ def _has_reference(text: str, toolchain: str) -> bool:
     return False
 
 
-def _walk_scopes(tree: ast.AST, scope: Scope = None) -> Iterator[tuple[Scope, ast.AST]]:
+def walk_scopes(tree: ast.AST, scope: Scope = None) -> Iterator[tuple[Scope, ast.AST]]:
     """Yield every node below ``tree`` with the innermost function that contains the node."""
     pending = [(scope, tree)]
     while pending:
         scope, node = pending.pop()
         yield scope, node
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else scope
-        pending += [(inner, child) for child in ast.iter_child_nodes(node)]
+        pending += [(inner, child) for child in ast.iter_child_nodes(node) if not _is_key(node, child)]
+
+
+def _is_key(node: ast.AST, child: ast.AST) -> bool:
+    """True for the name in ``ref[key]``: the item does not come from it."""
+    return isinstance(node, ast.Subscript) and child is node.slice and isinstance(child, ast.Name)
 
 
 def _list_imports(nodes: Iterable[ast.AST], toolchain: str) -> Iterator[str]:
@@ -219,9 +224,10 @@ def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]], unconditional: fro
     defined: defaultdict[tuple[Scope, str], list[Definition]] = defaultdict(list)
 
     def define(scope: Scope, target: ast.expr, value: ast.AST, statement: ast.AST, *, replaces: bool = False) -> None:
-        for name in _list_bound(target):
-            one = Definition(value=value, end=_find_end(statement), replaces=replaces)
-            defined[scope, name].append(one)
+        for part, own in _pair_parts(target, value):
+            for name in _list_bound(part):
+                one = Definition(value=own, end=_find_end(statement), replaces=replaces)
+                defined[scope, name].append(one)
 
     for scope, node in nodes:
         match node:
@@ -237,7 +243,8 @@ def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]], unconditional: fro
             ):
                 define(scope, target, value, node)
             case ast.For(target=target, iter=value):
-                define(scope, target, value, value)
+                for part, own in _pair_items(target, value):
+                    define(scope, part, own, value)
             case ast.With(items=items):
                 for item in items:
                     if item.optional_vars is not None:
@@ -245,6 +252,39 @@ def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]], unconditional: fro
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 defined[scope, name].append(Definition(value=node, end=_find_end(node)))
     return {key: sorted(found, key=lambda one: one.end) for key, found in defined.items()}
+
+
+def _pair_parts(target: ast.expr, value: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """Yield each name of ``a, b = f(x), g(x)`` with its own value."""
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values)):
+            for one, own in zip(targets, values, strict=True):
+                yield from _pair_parts(one, own)
+        case _:
+            yield target, value
+
+
+def _pair_items(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """Yield each name of a loop with what the name runs over: ``for a, b in zip(x, y)``, ``in [(x, y), (z, w)]``."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    match value:
+        case ast.Call(func=ast.Name(id="zip"), args=given) if len(given) == len(parts):
+            yield from zip(parts, given, strict=True)
+        case ast.Call(func=ast.Attribute(value=given, attr="items"), args=[]) if len(parts) == 2:
+            yield parts[0], ast.Constant(value="")  # a key says nothing of where the items come from
+            yield parts[1], given
+        case ast.Call(func=ast.Name(id="enumerate"), args=[given]) if len(parts) == 2:
+            yield from _pair_items(parts[1], given)
+        case ast.Tuple(elts=items) | ast.List(elts=items) if parts and all(
+            isinstance(item, ast.Tuple | ast.List) and len(item.elts) == len(parts) for item in items
+        ):
+            for item in items:
+                yield from _pair_parts(target, item)
+        case _:
+            yield target, value
 
 
 def _find_end(node: ast.AST) -> Place:
@@ -276,7 +316,7 @@ def _list_checks(nodes: Iterable[tuple[Scope, ast.AST]]) -> Iterator[tuple[Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Origin:
+class Origin:
     """How a value comes about."""
 
     compiled: bool
@@ -291,7 +331,7 @@ class _Origin:
 
 def _trace_origin(
     side: ast.expr, scope: Scope, defined: Definitions, compilers: set[str], loops: Sequence[ast.AST]
-) -> _Origin:
+) -> Origin:
     compiled = computed = False
     seen: set[Definition] = set()
     converted: set[Definition] = set()
@@ -299,7 +339,7 @@ def _trace_origin(
     while pending:
         operates = converts = False
         data: set[Definition] = set()
-        for inside, node in _walk_scopes(pending[-1][1], pending.pop()[0]):
+        for inside, node in walk_scopes(pending[-1][1], pending.pop()[0]):
             match node:
                 case ast.Name(id=name):
                     compiled |= name in compilers
@@ -316,7 +356,7 @@ def _trace_origin(
                     operates = True
         computed |= operates and bool(data)
         converted |= data if converts else set()
-    return _Origin(compiled=compiled, computed=computed, converted=frozenset(converted), definitions=frozenset(seen))
+    return Origin(compiled=compiled, computed=computed, converted=frozenset(converted), definitions=frozenset(seen))
 
 
 def _is_library(called: ast.expr, scope: Scope, defined: Definitions) -> bool:

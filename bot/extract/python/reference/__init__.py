@@ -1,0 +1,1 @@
+"""Find what a testcase compares the results of the compiler with."""

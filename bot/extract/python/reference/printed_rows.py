@@ -1,0 +1,166 @@
+"""Find the rows in which a program prints results beside references, or what its own comparisons say. Pure.
+
+Many programs leave the comparison of their results to readers (``print("tvm", a, "numpy", b)``), or print what a
+comparison says (``print(np.array_equal(a, b))``, ``"" if a == b else "<-- BAD"``). The rows are described as data, so
+that the runner finds them in any output.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from bot.extract.python.reference.own_reference import Program, Scope, read_program
+from runners.core.protocol import PartRole, PrintedPart, PrintedRow, Testcase
+
+MAX_ROWS, MAX_PARTS, MAX_WORD = 20, 24, 200
+_EQUAL = frozenset(("allclose", "array_equal", "isclose", "array_equiv", "structural_equal"))
+
+
+def find_printed_rows(testcase: Testcase) -> tuple[PrintedRow, ...]:
+    """Return the rows of the only Python program of a testcase that tell whether its results are right."""
+    texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
+    program = read_program(texts[0], testcase.toolchain) if len(texts) == 1 else None
+    if program is None:
+        return ()
+    return tuple(islice(_iterate_rows(program), MAX_ROWS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A comparison, and whether it holds for a right result."""
+
+    holds_if_right: bool
+
+
+def _iterate_rows(program: Program) -> Iterator[PrintedRow]:
+    guarded: dict[int, str] = {}  # a call of print → what it tells by being there
+    for scope, node in program.nodes:
+        if isinstance(node, ast.If) and (check := _read_check(program, node.test, scope)) is not None:
+            for branch, holds in ((node.body, True), (node.orelse, False)):
+                for call in (one for statement in branch for one in _list_prints(statement)):
+                    guarded[id(call)] = "good" if holds is check.holds_if_right else "bad"
+    for scope, node in program.nodes:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"):
+            continue
+        row = _read_print(program, node, scope, guarded.get(id(node), ""))
+        if row is not None:
+            yield row
+
+
+def _list_prints(statement: ast.stmt) -> list[ast.Call]:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print")) as call):
+            return [call]
+        case _:
+            return []
+
+
+def _read_print(program: Program, call: ast.Call, scope: Scope, tells: str) -> PrintedRow | None:
+    """Return the row of a call; None if the row says nothing of a result, or has no plain form."""
+    if any(keyword.arg in ("sep", "end", "file") for keyword in call.keywords):
+        return None
+    parts: list[PrintedPart] = []
+    for argument in call.args[:MAX_PARTS]:
+        if isinstance(argument, ast.Starred):
+            return None
+        pieces = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+        parts += [_read_part(program, piece, scope) for piece in pieces]
+    parts = [part for part in parts if part.text.strip() or part.role is not PartRole.OTHER or not part.text]
+    roles = {part.role for part in parts}
+    has_words = any(any(map(str.isalpha, part.text)) for part in parts)
+    compares = PartRole.CHECK in roles or {PartRole.RESULT, PartRole.REFERENCE} <= roles
+    if len(parts) > MAX_PARTS or not (compares or (tells and has_words)):
+        return None
+    return PrintedRow(parts=tuple(parts), tells=tells if has_words else "")
+
+
+def _read_part(program: Program, piece: ast.expr, scope: Scope) -> PrintedPart:
+    value = piece.value if isinstance(piece, ast.FormattedValue) else piece
+    match value:
+        case ast.Constant(value=str(text)):
+            return PrintedPart(text=text[:MAX_WORD])
+        case ast.Constant(value=constant):
+            return PrintedPart(text=str(constant)[:MAX_WORD])
+        case ast.IfExp(test=test, body=ast.Constant(value=str(body)), orelse=ast.Constant(value=str(other))):
+            check = _read_check(program, test, scope)
+            if check is None:
+                return PrintedPart()
+            good, bad = (body, other) if check.holds_if_right else (other, body)
+            return PrintedPart(role=PartRole.CHECK, good=good[:MAX_WORD], bad=bad[:MAX_WORD])
+        case _:
+            pass
+    check = _read_check(program, value, scope)
+    if check is not None:
+        good, bad = ("True", "False") if check.holds_if_right else ("False", "True")
+        return PrintedPart(role=PartRole.CHECK, good=good, bad=bad)
+    if isinstance(value, ast.Attribute) or _measures(value):
+        return PrintedPart()
+    origin = program.trace(value, scope)
+    if origin.compiled:
+        return PrintedPart(role=PartRole.RESULT)
+    return PrintedPart(role=PartRole.REFERENCE if origin.computed else PartRole.OTHER)
+
+
+def _measures(value: ast.expr) -> bool:
+    """True for a difference, a shape or a count, which is no result."""
+    match value:
+        case ast.BinOp(op=ast.Sub()) | ast.Compare() | ast.BoolOp() | ast.IfExp():
+            return True
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return (name in ("type", "len", "max", "min", "abs") and any(map(_measures, arguments))) or name in (
+                "type",
+                "len",
+            )
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=arguments):
+            return name in ("argmax", "argmin", "nonzero", "where") or any(map(_measures, (inner, *arguments)))
+        case ast.Subscript(value=inner):
+            return _measures(inner)
+        case _:
+            return False
+
+
+def _read_check(program: Program, node: ast.expr, scope: Scope) -> _Check | None:
+    """Return what an expression compares: a result of the compiler with a value made without the compiler."""
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            check = _read_check(program, inner, scope)
+            return None if check is None else _Check(not check.holds_if_right)
+        case ast.Call(func=ast.Name(id="bool" | "all"), args=[inner]):
+            return _read_check(program, inner, scope)
+        case ast.Call(func=ast.Name(id="any"), args=[inner]):
+            return _only_unequal(_read_check(program, inner, scope))
+        case ast.Call(func=ast.Attribute(attr="all", value=inner), args=[]) if not isinstance(inner, ast.Name):
+            return _read_check(program, inner, scope)
+        case ast.Call(func=ast.Attribute(attr="all"), args=[inner]):
+            return _read_check(program, inner, scope)
+        case ast.Call(func=ast.Attribute(attr="any", value=inner), args=[]) if not isinstance(inner, ast.Name):
+            return _only_unequal(_read_check(program, inner, scope))
+        case ast.Call(func=ast.Attribute(attr="any"), args=[inner]):
+            return _only_unequal(_read_check(program, inner, scope))
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[one, other, *_]) if name in _EQUAL:
+            return _Check(True) if _is_pair(program, one, other, scope) else None
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as operator], comparators=[right]):
+            return _Check(isinstance(operator, ast.Eq)) if _is_pair(program, left, right, scope) else None
+        case ast.Name(id=name):
+            at = scope if (scope, name) in program.defined else None
+            values = [one.value for one in program.defined.get((at, name), [])]
+            simple = len(values) == 1 and isinstance(values[0], ast.expr) and not isinstance(values[0], ast.Name)
+            return _read_check(program, values[0], at) if simple else None  # type: ignore[arg-type]
+        case _:
+            return None
+
+
+def _only_unequal(check: _Check | None) -> _Check | None:
+    """``any`` of unequal elements says that a result is wrong. ``any`` of equal elements says nothing."""
+    return None if check is None or check.holds_if_right else check
+
+
+def _is_pair(program: Program, one: ast.expr, other: ast.expr, scope: Scope) -> bool:
+    """True for a result of the compiler and values that come without the compiler, which are no shapes or names."""
+    if any(isinstance(side, ast.Attribute) or _measures(side) for side in (one, other)):
+        return False
+    compiled = [program.trace(side, scope).compiled for side in (one, other)]
+    return compiled.count(True) == 1
