@@ -21,7 +21,7 @@ from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_source_script, find_stored_files, shows_output_elsewhere
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
-from bot.extract.python.module_call import extract_module_call
+from bot.extract.python.calls.module_call import extract_module_call
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
 from bot.extract.types import CALL, OPEN_END, REST, SOURCE_SCRIPT, Extraction, Missing, NoRepro, Repair, Repro

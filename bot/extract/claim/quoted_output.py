@@ -223,6 +223,7 @@ _NAMED_SPAN = re.compile(
 )
 """A code span that is a name, and not what was printed."""
 _QUOTED = re.compile(
+    r"(?<!doc )(?<!docs )(?<!docstring )(?<!documentation )(?<!manual )(?<!spec )(?<!specification )(?<!comment )"
     r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?"
     r"|gives?|gets?"
     r"|got|returns?):? [\"“](?P<words>[^\"”\n]{1,300})[\"”]",

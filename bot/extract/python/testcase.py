@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -23,6 +23,7 @@ from bot.extract.python.assemble import (
     assemble_program,
     collect_words,
 )
+from bot.extract.python.calls.script_arguments import find_arguments, needs_arguments, reads_arguments
 from bot.extract.python.parse import is_docstring
 from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
@@ -130,6 +131,12 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     repairs = (*repairs, *(Repair(kind="name-input", detail=name) for name, piece in given.items() if not piece.name))
     missing = tuple(one for one in (*program.missing, *driver) if one.kind != "file" or one.name not in given)
     testcase = _make_testcase(replace(program, code=code), toolchain)
+    if reads_arguments(code):
+        words = find_arguments(parsed.pieces)
+        testcase = msgspec.structs.replace(testcase, steps=((*testcase.steps[0], *words), *testcase.steps[1:]))
+        if words:
+            repairs = (*repairs, Repair(kind="pass-arguments", detail=" ".join(words)[:400]))
+        missing = (*missing, *_find_missing_arguments(code, words, {*testcase.files, *given}))
     texts = {name: piece.text for name, piece in given.items()}
     return Repro(
         testcase=msgspec.structs.replace(testcase, files={**testcase.files, **texts}),
@@ -140,6 +147,15 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
         device=choose_device(toolchain, devices),
         controls=tuple(_make_testcase(control, toolchain) for control in controls),
     )
+
+
+def _find_missing_arguments(code: str, words: Sequence[str], files: Collection[str]) -> Iterator[Missing]:
+    """Yield the files that the words name, or the words if the script needs some and the report gives none."""
+    for word in words:
+        if "/" in word and not word.startswith("-") and word not in files:
+            yield Missing(kind="file", name=word)
+    if not words and needs_arguments(code):
+        yield Missing(kind="code", name="the words that the program reads from its command line")
 
 
 def _find_given_files(pieces: Sequence[Piece], missing: Sequence[Missing]) -> dict[str, Piece]:

@@ -101,6 +101,8 @@ def split_block(block: CodeBlock) -> list[Piece]:
             program = read_argument_program(part)
             printed = bool(PROMPTED_LINE.match(part.text)) and is_command(part.text.partition("\n")[0])
             pieces += [part, program] if program else [part]
+        elif part.kind is Kind.CONFIG:
+            pieces.append(part)
         elif printed and not part.name and not IMPORT.search(part.text):
             kind = classify_text(part.text)
             pieces.append(replace(part, kind=kind if kind is Kind.TRACEBACK else Kind.OUTPUT))

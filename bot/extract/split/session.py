@@ -139,7 +139,7 @@ _OPEN_COMMAND = re.compile(
 def _is_typed(rows: Sequence[str], row: int) -> bool:
     """True for a row that a person types into a shell."""
     line = rows[row]
-    alone = is_command(line) or any(one.match(line) for one in (PROMPTED_LINE, _PLAIN_SHELL, _CAT))
+    alone = is_command(line) or any(one.match(line) for one in (PROMPTED_LINE, _PLAIN_SHELL, _SHOW))
     return alone or _find_loop_end(rows, row) is not None or _is_used(rows, row)
 
 
@@ -244,10 +244,16 @@ _ARGUMENT = re.compile(
 def read_argument_program(piece: Piece) -> Piece | None:
     """Return the program of ``python -c "…"``; None for any other command."""
     code = read_argument(piece.text)
-    if code is None:
+    if code is None or _VERSION_QUERY.fullmatch(code):
         return None
     repair = Repair(kind="take-argument", detail="took the program that is given to python -c")
     return replace(piece, kind=Kind.PYTHON, text=f"{code}\n", repairs=(*piece.repairs, repair))
+
+
+_VERSION_QUERY = re.compile(
+    r"\s*(?:(?:import|from) [\w., ]{1,200}+;?\s*){1,8}+print\([^\n;]{0,200}?version[^\n;]{0,200}\)\s*", re.I
+)
+"""A program that prints nothing but versions describes the environment."""
 
 
 def read_argument(command: str) -> str | None:
@@ -258,17 +264,37 @@ def read_argument(command: str) -> str | None:
     return (found["code"].replace('\\"', '"') if found["q"] == '"' else found["code"]).strip()
 
 
-_CAT = re.compile(rf"\s{{0,8}}(?:{PROMPT}|> ?)?(?:cat|less|more|bat) +([\w./+-]{{1,200}})\s*$")
+_SHOW = re.compile(
+    rf"\s{{0,8}}(?:{PROMPT}|> ?)?(?:(?:cat|less|more|bat)|(?P<part>head|tail)(?: +-[\w-]{{1,8}}(?: +\d{{1,5}})?)?)"
+    r" +(?P<name>[\w./+-]{1,200})\s*$"
+)
 """A command that shows a file. Some people's prompt is a plain ``>``."""
 
 
 def name_shown_files(parts: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield ``parts``. The part below ``$ cat model.mlir`` gets the name of that file."""
-    name = ""
+    """Yield ``parts``. The part below ``$ cat model.mlir`` gets the name of that file.
+
+    A file that a program above has written is output, and no part of the testcase.
+    """
+    name, above, written = "", "", False
     for part in parts:
         if part.kind is Kind.SHELL:
-            shown = _CAT.match(part.text)
-            name = shown[1].rpartition("/")[2] if shown else ""
+            shown = _SHOW.match(part.text)
+            name = shown["name"].rpartition("/")[2] if shown and not shown["part"] else ""
+            written = shown is not None and _is_written(shown["name"], above)
+        elif written:
+            part, name, written = replace(part, kind=Kind.CONFIG), "", False
         elif name:
             part, name = replace(part, name=name, cue=Cue.NONE), ""
+        above = f"{above}\n{part.text}"[-MAX_ABOVE_CHARS:]
         yield part
+
+
+MAX_ABOVE_CHARS = 20_000
+
+
+def _is_written(name: str, above: str) -> bool:
+    """True if a program above opens the file to write it."""
+    gap = r"\s{0,4}"
+    opened = rf"""\bopen\({gap}["']{re.escape(name)}["']{gap},{gap}(?:mode=)?["']w"""
+    return re.search(opened, above) is not None

@@ -1,0 +1,61 @@
+"""Find the words that a script reads from its command line, and the command in the report that gives them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Sequence
+
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.command_line.shell import PROMPT
+from bot.extract.python.parse import parse_python
+
+MAX_WORDS = 40
+_COMMAND = re.compile(
+    rf"^[ \t]{{0,8}}(?:{PROMPT}|> ?)?(?:[A-Z_]\w{{0,40}}=\S{{1,100}} ){{0,5}}"
+    r"python[\d.]{0,5} (?:-[uBX] )?[\w./-]{1,200}\.py"
+    r"(?P<words> [^\n|;&<>]{1,2000}?)?(?: \d?>.{0,200}| [|&;].{0,400})?$",
+    re.M,
+)
+
+
+def find_arguments(pieces: Sequence[Piece]) -> tuple[str, ...]:
+    """Return the words of the last command of the report that runs a script with some."""
+    typed = (piece.text for piece in pieces if piece.kind is Kind.SHELL)
+    commands = [found["words"] or "" for text in typed for found in _COMMAND.finditer(text)]
+    for words in reversed(commands):
+        try:
+            split = shlex.split(words)
+        except ValueError:
+            continue
+        if split:
+            return tuple(split[:MAX_WORDS])
+    return ()
+
+
+def reads_arguments(code: str) -> bool:
+    return "sys.argv" in code or "argparse" in code
+
+
+def needs_arguments(code: str) -> bool:
+    """True if a script cannot run without words on its command line."""
+    tree = parse_python(code)
+    if tree is None or "len(sys.argv)" in code:
+        return False
+    return any(map(_needs_word, ast.walk(tree)))
+
+
+def _needs_word(node: ast.AST) -> bool:
+    """True for ``sys.argv[1]``, and for a positional argument of a parser without a default."""
+    match node:
+        case ast.Subscript(
+            value=ast.Attribute(value=ast.Name(id="sys"), attr="argv"), slice=ast.Constant(value=int(at))
+        ):
+            return at >= 1
+        case ast.Call(
+            func=ast.Attribute(attr="add_argument"), args=[ast.Constant(value=str(name)), *_], keywords=keywords
+        ):
+            return not name.startswith("-") and not {"nargs", "default"} & {one.arg for one in keywords}
+        case _:
+            return False
