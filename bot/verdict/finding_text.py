@@ -244,6 +244,10 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f"{_name(evidence, 'flag')} reads {_name(evidence, 'name')} as raw numbers, because the type"
         f" {_name(evidence, 'given')} stands before the file"
     ),
+    CallFault.DEMOTED: lambda evidence: (
+        f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the testcase"
+        f" passes {_name(evidence, 'given')}; {_name(evidence, 'flag')} keeps the type"
+    ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"
         " release"

@@ -94,6 +94,7 @@ class CallFault(StrEnum):
     FLAG = "flag"
     DEVICE = "device"
     RAW_FILE = "raw-file"
+    DEMOTED = "demoted"
 
 
 class Moved(StrEnum):

@@ -450,6 +450,9 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
 
 def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:
     claim = context.claim
+    own = judge_rows(stdout, claim.actual, context.rows, quoted=True) if context.rows else Reading.UNKNOWN
+    if (told := _classify_comparison(own)) is not None:
+        return told  # most rows of a report may be right: the rows that the program calls wrong decide
     reading = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
     if reading is None:
         reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)

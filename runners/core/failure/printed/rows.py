@@ -15,14 +15,15 @@ from runners.core.protocol import PartRole, PrintedPart, PrintedRow
 MAX_JOINED, MAX_LINE_CHARS = 200, 20_000
 
 
-def judge_rows(stdout: str, reported: str, rows: Sequence[PrintedRow]) -> Reading:
+def judge_rows(stdout: str, reported: str, rows: Sequence[PrintedRow], *, quoted: bool = False) -> Reading:
     """Return whether the results that a program prints are right, by the program's own references and comparisons.
 
     Where the report quotes such rows, only the rows count that are wrong there. A result is right if all rows say so.
+    ``quoted`` gives no answer where the report quotes no such row.
     """
     told = _judge(reported, rows)
     wrong = {at for at, reading in told if reading is Reading.WRONG}
-    if told and not wrong:
+    if (told or quoted) and not wrong:
         return Reading.UNKNOWN  # the report is about something else
     judged = [(at, reading) for at, reading in _judge(stdout, rows) if not wrong or at in wrong]
     readings = {reading for _, reading in judged}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
+from runners.core.toolchain.undefined_casts import check_numpy_casts
 from runners.toolchains.iree.diagnosis.calls import check_call
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
@@ -26,6 +27,8 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_bounds),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_definitions),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text)),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_unwritten_tensors)),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_called),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser
+from runners.core.toolchain.undefined_casts import check_numpy_casts
 from runners.toolchains.tvm.diagnosis.calls import check_call
 from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_outputs
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
@@ -15,6 +16,7 @@ from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
 
 DIAGNOSERS: Sequence[Diagnoser] = (
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),

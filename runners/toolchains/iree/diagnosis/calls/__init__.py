@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from runners.core.protocol import Outcome
+from runners.core.protocol import Outcome, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.wrong_call import confirm_wrong_call, find_rejection
+from runners.toolchains.iree.diagnosis.calls.demoted import find_demoted_argument
 from runners.toolchains.iree.diagnosis.calls.raw_files import find_raw_array
 from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
 from runners.toolchains.iree.diagnosis.calls.unknown_names import find_other_target, find_unknown_name
@@ -17,6 +18,9 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
     signature = find_rejection(failure)
     if signature is None:
         return NOTHING_FOUND
+    demoted = find_demoted_argument(failure.testcase, signature)
+    if demoted is not None or failure.testcase.kind is TestcaseKind.PYTHON:
+        return NOTHING_FOUND if demoted is None else confirm_wrong_call(demoted, failure, means)
     wrong = (
         find_unknown_name(
             failure.testcase, signature, failure.seen.excerpt, is_reported=failure.seen.outcome is Outcome.MATCH

@@ -1,0 +1,83 @@
+"""Find an argument in a type that the compiler replaces by default, and mend the call of the compiler.
+
+``iree-compile`` turns f64 into f32 unless it is told otherwise (``--iree-input-demote-f64-to-f32``, on by default;
+the flags for i64 and f32 are off by default). The compiled function then refuses an f64 argument, although the text
+declares f64.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import msgspec
+
+from runners.core.findings import CallFault
+from runners.core.protocol import Signature, Testcase, TestcaseKind
+from runners.core.toolchain.wrong_call import WrongCall
+
+KEEP = "--iree-input-demote-f64-to-f32=false"
+_REFUSED = re.compile(r"element type mismatch; expected f32 \(\w+\) but have f64\b")
+_COMPILES = frozenset({"compile_str", "compile_file"})
+MAX_CHARS = 200_000
+
+
+def find_demoted_argument(testcase: Testcase, signature: Signature) -> WrongCall | None:
+    """Return the refusal of an f64 argument by a function that is declared with f64, mended by the flag."""
+    texts = (*testcase.files.values(), *map(" ".join, testcase.steps))
+    declared = any("f64" in text for text in testcase.files.values())
+    if not declared or any("demote-f64" in text for text in texts) or _REFUSED.search(signature.message) is None:
+        return None
+    mended = _mend_program(testcase) if testcase.kind is TestcaseKind.PYTHON else _mend_commands(testcase)
+    if mended is None:
+        return None
+    return WrongCall(
+        fault=CallFault.DEMOTED, evidence={"flag": KEEP, "given": "f64", "taken": "f32"}, mended=(mended,)
+    )
+
+
+def _mend_commands(testcase: Testcase) -> Testcase | None:
+    steps = tuple((*step, KEEP) if step[0] == "iree-compile" else step for step in testcase.steps)
+    return None if steps == testcase.steps else msgspec.structs.replace(testcase, steps=steps)
+
+
+def _mend_program(testcase: Testcase) -> Testcase | None:
+    """Return the program with the flag in each call of the compiler; None if a call has another form."""
+    files = dict(testcase.files)
+    for name, text in testcase.files.items():
+        if name.endswith(".py") and len(text) <= MAX_CHARS:
+            files[name] = _add_flag(text)
+    return None if files == dict(testcase.files) else msgspec.structs.replace(testcase, files=files)
+
+
+def _add_flag(text: str) -> str:
+    """Add the flag to ``extra_args`` of each call that compiles."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+    rows = text.split("\n")
+    for call in sorted(_list_compiling(tree), key=lambda one: (one.end_lineno, one.end_col_offset), reverse=True):
+        listed = next((one.value for one in call.keywords if one.arg == "extra_args"), None)
+        if isinstance(listed, ast.List):
+            row, column, word = listed.lineno, listed.col_offset + 1, f"{KEEP!r}, "
+        elif listed is None and call.end_lineno is not None and call.end_col_offset is not None:
+            row, column, word = call.end_lineno, call.end_col_offset - 1, f", extra_args=[{KEEP!r}]"
+        else:
+            continue
+        line = rows[row - 1].encode()  # the columns of a syntax tree count bytes
+        before, after = line[:column], line[column:]
+        rows[row - 1] = (before.rstrip(b", ") if word[0] == "," else before).decode() + word + after.decode()
+    return "\n".join(rows)
+
+
+def _list_compiling(tree: ast.AST) -> list[ast.Call]:
+    """Return the calls that compile a text."""
+    calls = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _COMPILES:
+                calls.append(node)
+            case _:
+                pass
+    return calls
