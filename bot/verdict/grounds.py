@@ -55,6 +55,7 @@ class Ground(StrEnum):
     NAME_UNKNOWN = "name-unknown"
     UNDEFINED_INPUT = "undefined-input"
     REFERENCE_AGREES = "reference-agrees"
+    ONLY_CLAIMED = "only-claimed"
 
 
 BASES = frozenset(list(Ground)[:7])
@@ -91,6 +92,7 @@ MEANINGS = {
     Ground.COMPUTED_INDEX: "the program computed the wrong index itself",
     Ground.REPAIR_PRINTS_ANOTHER: "the repaired testcase is only known to print another value, not the right value",
     Ground.OTHER_FAILURE_TRACED: "the traced failure is not the reported one",
+    Ground.ONLY_CLAIMED: "only the report, or its own testcase, says which value is right",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",
