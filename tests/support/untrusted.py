@@ -13,6 +13,7 @@ from bot.extract.blocks.kinds import is_environment
 from bot.extract.claim.value_sentences import find_same_form, find_value_pair
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
+from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.forge.run_record import decode_record
 from bot.forge.source import parse_issue
 from bot.forge.sticky_comment import parse_report, parse_sticky_comment
@@ -31,6 +32,7 @@ from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import parse_signature
 from runners.core.failure.printed.output import read_output
+from runners.core.failure.printed.rows import judge_rows
 from runners.core.failure.tensor_difference import read_tensors
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings
@@ -40,6 +42,7 @@ from runners.toolchains import ALL_FAILURES, find_toolchain
 from runners.toolchains.iree.diagnosis.dispatch_traces import read_trace
 from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.python_programs.embedded import list_embedded
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
 from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
@@ -49,6 +52,8 @@ SIZE = 64 * 1024
 TODAY = date(2026, 11, 21)
 TVM, IREE = find_toolchain("tvm"), find_toolchain("iree")
 
+PRINTS = "import numpy as np, tvm\nout = tvm.f()\nref = np.sort(x)\nprint('a', out, 'b', ref, out == ref)\n"
+"""The beginning of a program that prints results beside references."""
 Reader = Callable[[str], object]
 """A refusal (`UserError`) is an answer too."""
 
@@ -64,6 +69,13 @@ def make_module(text: str) -> Testcase:
     """Return a command line on MLIR."""
     step = ("iree-compile", "a.mlir", "--iree-hal-target-backends=llvm-cpu", "-o", "a.vmfb")
     return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": text}, steps=(step,))
+
+
+def make_called(text: str) -> Testcase:
+    """Return a command line that runs a function whose body is ``text``."""
+    body = f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{text[:19_000]}\nreturn %a : tensor<2xf32>\n}}\n"
+    steps = (("iree-compile", "a.mlir", "-o", "a.vmfb"), ("iree-run-module", "--module=a.vmfb", "--input=2xf32=1"))
+    return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": body}, steps=steps)
 
 
 def _read_front_matter(text: str) -> object:
@@ -169,6 +181,8 @@ READERS: Mapping[str, Reader] = {
             kind=TestcaseKind.PYTHON, toolchain="iree", files={"repro.py": text}, steps=(("python", "repro.py"),)
         )
     ),
+    "printed rows": lambda text: judge_rows(text, text, find_printed_rows(make_program(f"{PRINTS}{text}"))),
+    "definitions": lambda text: compute_program(make_called(text)),
     "live argument": lambda text: find_live_argument(make_program(text)),
     "port of MLIR": lambda text: port_testcase(make_module(text), "3.8.0", IREE),
     "port of Python": lambda text: port_testcase(make_program(text), "0.27.0", TVM),

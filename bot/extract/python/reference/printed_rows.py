@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from bot.extract.python.reference.own_reference import Program, Scope, read_program
 from runners.core.protocol import PartRole, PrintedPart, PrintedRow, Testcase
 
-MAX_ROWS, MAX_PARTS, MAX_WORD = 20, 24, 200
+MAX_ROWS, MAX_PARTS, MAX_WORD, MAX_DEPTH = 20, 24, 200, 16
 _EQUAL = frozenset(("allclose", "array_equal", "isclose", "array_equiv", "structural_equal"))
 
 
@@ -104,42 +105,47 @@ def _read_part(program: Program, piece: ast.expr, scope: Scope) -> PrintedPart:
     return PrintedPart(role=PartRole.REFERENCE if origin.computed else PartRole.OTHER)
 
 
-def _measures(value: ast.expr) -> bool:
+def _measures(value: ast.expr, depth: int = 0) -> bool:
     """True for a difference, a shape or a count, which is no result."""
+    if depth > MAX_DEPTH:
+        return True
+    deeper = partial(_measures, depth=depth + 1)
     match value:
         case ast.BinOp(op=ast.Sub()) | ast.Compare() | ast.BoolOp() | ast.IfExp():
             return True
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return (name in ("type", "len", "max", "min", "abs") and any(map(_measures, arguments))) or name in (
-                "type",
-                "len",
-            )
+        case ast.Call(func=ast.Name(id="type" | "len")):
+            return True
+        case ast.Call(func=ast.Name(id="max" | "min" | "abs"), args=arguments):
+            return any(map(deeper, arguments))
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=arguments):
-            return name in ("argmax", "argmin", "nonzero", "where") or any(map(_measures, (inner, *arguments)))
+            return name in ("argmax", "argmin", "nonzero", "where") or any(map(deeper, (inner, *arguments)))
         case ast.Subscript(value=inner):
-            return _measures(inner)
+            return deeper(inner)
         case _:
             return False
 
 
-def _read_check(program: Program, node: ast.expr, scope: Scope) -> _Check | None:
+def _read_check(program: Program, node: ast.expr, scope: Scope, depth: int = 0) -> _Check | None:
     """Return what an expression compares: a result of the compiler with a value made without the compiler."""
+    if depth > MAX_DEPTH:
+        return None  # ``ok = not ok`` is defined by itself
+    read = partial(_read_check, program, depth=depth + 1)
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            check = _read_check(program, inner, scope)
+            check = read(node=inner, scope=scope)
             return None if check is None else _Check(not check.holds_if_right)
         case ast.Call(func=ast.Name(id="bool" | "all"), args=[inner]):
-            return _read_check(program, inner, scope)
+            return read(node=inner, scope=scope)
         case ast.Call(func=ast.Name(id="any"), args=[inner]):
-            return _only_unequal(_read_check(program, inner, scope))
+            return _only_unequal(read(node=inner, scope=scope))
         case ast.Call(func=ast.Attribute(attr="all", value=inner), args=[]) if not isinstance(inner, ast.Name):
-            return _read_check(program, inner, scope)
+            return read(node=inner, scope=scope)
         case ast.Call(func=ast.Attribute(attr="all"), args=[inner]):
-            return _read_check(program, inner, scope)
+            return read(node=inner, scope=scope)
         case ast.Call(func=ast.Attribute(attr="any", value=inner), args=[]) if not isinstance(inner, ast.Name):
-            return _only_unequal(_read_check(program, inner, scope))
+            return _only_unequal(read(node=inner, scope=scope))
         case ast.Call(func=ast.Attribute(attr="any"), args=[inner]):
-            return _only_unequal(_read_check(program, inner, scope))
+            return _only_unequal(read(node=inner, scope=scope))
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[one, other, *_]) if name in _EQUAL:
             return _Check(True) if _is_pair(program, one, other, scope) else None
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as operator], comparators=[right]):
@@ -147,8 +153,11 @@ def _read_check(program: Program, node: ast.expr, scope: Scope) -> _Check | None
         case ast.Name(id=name):
             at = scope if (scope, name) in program.defined else None
             values = [one.value for one in program.defined.get((at, name), [])]
-            simple = len(values) == 1 and isinstance(values[0], ast.expr) and not isinstance(values[0], ast.Name)
-            return _read_check(program, values[0], at) if simple else None  # type: ignore[arg-type]
+            match values:
+                case [ast.expr() as only] if not isinstance(only, ast.Name):
+                    return read(node=only, scope=at)
+                case _:
+                    return None
         case _:
             return None
 

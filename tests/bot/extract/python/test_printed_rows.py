@@ -75,3 +75,10 @@ def test_a_warning_that_is_gone_is_a_right_result() -> None:
     rows = find_printed_rows(make_program(f"{HEAD}if not np.allclose(out, ref):\n    print('differs at', out)\n"))
     assert judge_rows("done", "differs at [1 2 4]", rows) is Reading.RIGHT
     assert judge_rows("done", "", rows) is Reading.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "code", ["ok = not ok\nprint(ok)", f"print({'not ' * 90}(out == ref))", f"print({'abs(' * 60}out{')' * 60}, ref)"]
+)
+def test_a_comparison_that_is_defined_by_itself_says_nothing(code: str) -> None:
+    assert judge_rows("True", "", find_printed_rows(make_program(f"{HEAD}{code}\n"))) is Reading.UNKNOWN

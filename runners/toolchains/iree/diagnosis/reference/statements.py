@@ -57,6 +57,7 @@ _TYPE = re.compile(
 )
 _BLOCK = re.compile(r"\s*\^\w+\((?P<arguments>[^()]*)\)\s*:")
 _REDUCER = re.compile(r"\breducer((?:\s*\([^()]*\))+)\s*$")
+_REST = re.compile(r"\s*\Z")
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -85,7 +86,7 @@ def _find_end(body: str, at: int) -> int:
         depth += (char in _OPENING) - (char in _CLOSING)
         if depth < 0:
             raise UndefinedResult("unbalanced brackets")
-        if char == "\n" and not depth and (_BEGINS.match(body, at + 1) or not body[at:].strip()):
+        if char == "\n" and not depth and (_BEGINS.match(body, at + 1) or _REST.match(body, at)):
             return at
         at += 1
     return at
