@@ -57,6 +57,12 @@ TITLE_MARKS = (
         r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build|port|write"
         r"|split|merge|rework|simplify|finish|delete|adopt)\b",
     ),
+    _mark(
+        Intent.FEATURE,
+        2,
+        r"^[^:]{1,60}: (?:add|support|implement|allow|enable|report|print|show|accept|warn|nest|provide|expose|let"
+        r"|make)\b",
+    ),
     _mark(Intent.FEATURE, 2, r"\b(?:would be (?:nice|great|good)|feature request|support for|should we|let'?s)\b"),
     _mark(Intent.TRACKING, 4, rf"{_TAG}(?:tracking|epic|roadmap|milestone|meta|umbrella|task list|todo|release)\b"),
     _mark(
@@ -128,6 +134,16 @@ PROSE_MARKS = (
         r"\b(?:(?:would|['’]d) be (?:nice|great|good|useful|handy|convenient|helpful)|feature request|i propose"
         r"|we should"
         r"|we could)\b",
+    ),
+    _mark(
+        Intent.FEATURE,
+        3,
+        r"\b(?:on purpose|deliberately|intentionally) (?:to (?:show|demonstrate|trigger|get)|so that)\b",
+    ),
+    _mark(
+        Intent.FEATURE,
+        2,
+        r"\b(?:would|is) (?:a|the) (?:pr|patch|pull request|contribution) (?:be )?(?:welcome|accepted|ok(?:ay)?)\b",
     ),
     _mark(
         Intent.FEATURE,
@@ -222,6 +238,15 @@ SUSPECTS = re.compile(
 )
 """A question that suspects a fault in what the text shows."""
 
+SEEKS = re.compile(
+    r"\b(?:what (?:do|does|is the|are the|would|should)|how (?:do|does|can|should|to)|which (?:one|of|way)"
+    r"|where (?:can|do|is)"
+    r"|(?:should|can|could|may) (?:i|we)|is there (?:a|an|any|some)|is it (?:ok(?:ay)?|possible|safe|fine)"
+    r"|do you recommend)\b[^?]{0,400}\?",
+    re.I,
+)
+"""A question that seeks advice. A remark with a question mark (``a problem of the division?``) is a guess."""
+
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
 
@@ -304,7 +329,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FAILURE, 2
     lines = (title, *_split_lines(parsed.prose))
     asked = [line for line in lines if ASKS.search(line)]
-    if claim.expected or (claim.actual and (not asked or any(map(SUSPECTS.search, asked)))):
+    seeks = any(map(SEEKS.search, asked)) and not any(map(SUSPECTS.search, asked))
+    if claim.expected or (claim.actual and not seeks):
         yield Intent.FAILURE, 1
     elif asked and not _tells_of_failure(parsed):
         yield (

@@ -132,11 +132,11 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     missing = tuple(one for one in (*program.missing, *driver) if one.kind != "file" or one.name not in given)
     testcase = _make_testcase(replace(program, code=code), toolchain)
     if reads_arguments(code):
-        words = find_arguments(parsed.pieces)
-        testcase = msgspec.structs.replace(testcase, steps=((*testcase.steps[0], *words), *testcase.steps[1:]))
-        if words:
-            repairs = (*repairs, Repair(kind="pass-arguments", detail=" ".join(words)[:400]))
-        missing = (*missing, *_find_missing_arguments(code, words, {*testcase.files, *given}))
+        runs = find_arguments(parsed.pieces)
+        if runs:
+            testcase = msgspec.structs.replace(testcase, steps=tuple((*testcase.steps[0], *words) for words in runs))
+            repairs = (*repairs, *(Repair(kind="pass-arguments", detail=" ".join(words)[:400]) for words in runs))
+        missing = (*missing, *_find_missing_arguments(code, runs, {*testcase.files, *given}))
     texts = {name: piece.text for name, piece in given.items()}
     return Repro(
         testcase=msgspec.structs.replace(testcase, files={**testcase.files, **texts}),
@@ -149,12 +149,12 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     )
 
 
-def _find_missing_arguments(code: str, words: Sequence[str], files: Collection[str]) -> Iterator[Missing]:
+def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Collection[str]) -> Iterator[Missing]:
     """Yield the files that the words name, or the words if the script needs some and the report gives none."""
-    for word in words:
+    for word in dict.fromkeys(word for words in runs for word in words):
         if "/" in word and not word.startswith("-") and word not in files:
             yield Missing(kind="file", name=word)
-    if not words and needs_arguments(code):
+    if not runs and needs_arguments(code):
         yield Missing(kind="code", name="the words that the program reads from its command line")
 
 

@@ -17,7 +17,11 @@ _PYTHON_PROMPT = re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: |\$ (?:import|from) \w)
 
 
 def is_interpreter_session(text: str) -> bool:
-    return bool(_PYTHON_PROMPT.search(text))
+    return any(not _LINKER_ROW.match(text, found.start()) for found in _PYTHON_PROMPT.finditer(text))
+
+
+_LINKER_ROW = re.compile(r"\s*>>> {1,40}(?:referenced (?:by|\d)|defined (?:at|in)|see |did you mean|/)")
+"""``lld`` begins the rows below an error with ``>>>`` too."""
 
 
 def split_interpreter_session(piece: Piece) -> list[Piece]:

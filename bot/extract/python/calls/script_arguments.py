@@ -1,4 +1,4 @@
-"""Find the words that a script reads from its command line, and the command in the report that gives them."""
+"""Find the words that a script reads from its command line, and the commands in the report that give them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import ast
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import islice
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import PROMPT
 from bot.extract.python.parse import parse_python
 
-MAX_WORDS = 40
+MAX_WORDS, MAX_RUNS = 40, 4
 _COMMAND = re.compile(
     rf"^[ \t]{{0,8}}(?:{PROMPT}|> ?)?(?:[A-Z_]\w{{0,40}}=\S{{1,100}} ){{0,5}}"
     r"python[\d.]{0,5} (?:-[uBX] )?[\w./-]{1,200}\.py"
@@ -20,18 +21,18 @@ _COMMAND = re.compile(
 )
 
 
-def find_arguments(pieces: Sequence[Piece]) -> tuple[str, ...]:
-    """Return the words of the last command of the report that runs a script with some."""
+def find_arguments(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], ...]:
+    """Return the words of each command of the report that runs a script with some, without repetitions."""
+    found: dict[tuple[str, ...], None] = {}
     typed = (piece.text for piece in pieces if piece.kind is Kind.SHELL)
-    commands = [found["words"] or "" for text in typed for found in _COMMAND.finditer(text)]
-    for words in reversed(commands):
+    for command in (one["words"] or "" for text in typed for one in _COMMAND.finditer(text)):
         try:
-            split = shlex.split(words)
+            words = tuple(shlex.split(command)[:MAX_WORDS])
         except ValueError:
             continue
-        if split:
-            return tuple(split[:MAX_WORDS])
-    return ()
+        if words:
+            found.setdefault(words)
+    return tuple(islice(found, MAX_RUNS))
 
 
 def reads_arguments(code: str) -> bool:

@@ -33,6 +33,14 @@ def test_a_script_gets_the_words_of_the_reports_command(
     assert [name for _, name in list_missing(found)] == missing
 
 
+def test_each_command_of_the_report_is_a_run() -> None:
+    """Two runs of one script may be what the report compares."""
+    commands = "$ python a.py llvm\n    1\n    $ python a.py c\n    2\n    $ python a.py llvm\n    1"
+    shown = f"    ```console\n    {commands}\n    ```\n"
+    found = extract_repro(f"{SCRIPT}{shown}    The two differ.\n", "wrong result of the C target")
+    assert found.testcase.steps == (("python", "repro.py", "llvm"), ("python", "repro.py", "c"))
+
+
 def test_a_script_that_checks_its_words_runs_without_any() -> None:
     text = SCRIPT.replace("sys.argv[1]", 'sys.argv[1] if len(sys.argv) > 1 else "llvm"')
     assert list_missing(extract_repro(f"{text}    It crashes.\n", "tvm.compile crashes")) == []
