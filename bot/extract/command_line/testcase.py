@@ -48,11 +48,39 @@ def extract_commands(
     linked = find_linked_names(parsed.issue.body)
     chip = tools.choose_chip(replace(text, output=output), device)
     workspace = assemble_commands(failing, ignored, inputs, output, device, tools, linked, chip)
+    whole = _drop_derived(failing, workspace, parsed.pieces)
+    if whole:
+        again = assemble_commands(whole, ignored, inputs, output, device, tools, linked, chip)
+        workspace = workspace if again.missing else again
     repro = _make_repro(parsed, toolchain, workspace, devices)
     if not working:
         return repro
     control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked, chip)
     return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
+
+
+def _drop_derived(
+    calls: Sequence[LocatedCall], workspace: Workspace, pieces: Sequence[Piece]
+) -> Sequence[LocatedCall]:
+    """Return the calls that need no file which another program of the report writes (``sed … a.mlir > b.mlir``).
+
+    Such a file is derived from the testcase, to compare. Empty if nothing would be left out, or no call left.
+    """
+    typed = "\n".join(piece.text for piece in pieces if piece.kind is Kind.SHELL)
+    lost = {
+        one.name
+        for one in workspace.missing
+        if one.kind == "file" and re.search(rf"[^\n]>\s{{0,4}}{re.escape(one.name)}(?!\S)", typed)
+    }
+    kept: list[LocatedCall] = []
+    for call, piece in calls if lost else ():
+        read, written = _find_read(call), _find_written(call)
+        if lost & read:
+            lost |= written
+        else:
+            lost -= written
+            kept.append((call, piece))
+    return kept if len(kept) < len(calls) else ()
 
 
 def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:

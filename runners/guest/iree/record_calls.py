@@ -21,7 +21,7 @@ from typing import Any
 from runners.guest import forget_modules
 
 MAX_CALLS = 8
-MAX_ELEMENTS = 512
+MAX_ELEMENTS = 1_500
 TYPES = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},

@@ -742,3 +742,23 @@ def test_a_title_that_says_what_should_work_names_a_failure() -> None:
     found = extract_repro(wish + textwrap.dedent(MLIR), "`arith.addf` should work for `f8`")
     assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
     assert found.claim.kind.value == "error"
+
+
+def test_a_file_that_another_program_derives_is_a_comparison() -> None:
+    """``sed`` makes a smaller module of the testcase. The calls that read it belong to no failure."""
+    found = extract_repro(
+        f"""    `t.mlir`:
+
+{MLIR}
+    ```console
+    $ iree-compile t.mlir -o t.vmfb
+    t.mlir:1:1: error: no way
+    $ sed '/main/d' t.mlir > small.mlir
+    $ iree-compile small.mlir -o t.vmfb
+    $ iree-run-module --module=t.vmfb
+    ```
+""",
+        TITLE,
+    )
+    assert list_missing(found) == []
+    assert [(step[0], step[-1]) for step in found.testcase.steps] == [("iree-compile", "t.vmfb")]

@@ -19,7 +19,7 @@ from runners.core.findings import Vote, get_vote
 from runners.core.protocol import Exited, Finding, Observation, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
-from runners.toolchains.iree.diagnosis.python_programs.embedded import EmbeddedModule, list_embedded
+from runners.toolchains.iree.diagnosis.python_programs.embedded import EmbeddedModule, list_embedded, list_read
 from runners.toolchains.iree.reports.inputs import list_functions
 
 Diagnose = Callable[[Failure, Means], Diagnosis]
@@ -55,7 +55,7 @@ def read_called(*checks: CommandCheck) -> Diagnose:
     """
 
     def diagnose_calls(failure: Failure, means: Means) -> Diagnosis:
-        modules = list_embedded(failure.testcase)
+        modules = list_embedded(failure.testcase) or list_read(failure.testcase)
         signature = failure.seen.signature
         if len(modules) != 1 or len(failure.testcase.steps) != 1 or signature is None:
             return NOTHING_FOUND

@@ -146,6 +146,33 @@ def list_embedded(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
     )
 
 
+def list_read(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
+    """Return the only MLIR file of a testcase whose Python program reads it, to look at its calls.
+
+    `EmbeddedModule.put_back` does not apply: the program holds no literal.
+    """
+    sources = [name for name in testcase.files if name.endswith(".py")]
+    texts = [(name, text) for name, text in testcase.files.items() if name.endswith(".mlir")]
+    tree = _parse(testcase.files[sources[0]]) if len(sources) == 1 else None
+    if testcase.kind is not TestcaseKind.PYTHON or tree is None or len(texts) != 1 or list_embedded(testcase):
+        return ()
+    (name, text) = texts[0]
+    if name.rpartition("/")[2] not in testcase.files[sources[0]]:
+        return ()
+    return (
+        EmbeddedModule(
+            program=testcase,
+            source=sources[0],
+            text=text,
+            above=0,
+            span=(0, 0),
+            is_bytes=False,
+            flags=_read_flags(tree),
+            called=_find_called(tree, text),
+        ),
+    )
+
+
 def _parse(code: str) -> ast.Module | None:
     if len(code) > MAX_CHARS or "\r" in code or "\f" in code:
         return None

@@ -267,9 +267,11 @@ def compare(kind: str, predicate: str, element: str, a: Number, b: Number) -> Nu
 def convert(operation: str, value: Number, source: str, target: str) -> Number | None:
     """Return a value cast from one type to another; None for an unknown cast, and a value that does not fit."""
     match operation:
-        case "extsi" | "trunci" | "sitofp" | "extf" | "truncf":
+        case "extsi" | "trunci" | "sitofp" | "extf" | "truncf" | "index_cast":
             return wrap_value(value, target)
         case "extui" | "uitofp":
+            return wrap_value(to_unsigned(int(value), count_bits(source)), target)
+        case "index_castui":
             return wrap_value(to_unsigned(int(value), count_bits(source)), target)
         case "fptosi":
             fits = math.isfinite(value) and wrap_value(math.trunc(value), target) == math.trunc(value)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference.definitions import (
@@ -25,7 +26,7 @@ MAX_CHARS, MAX_ELEMENTS, MAX_LINES = 20_000, 10_000, 200
 
 
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_TYPE = r"(?:tensor<(?P<{0}shape>(?:\d{{1,9}}x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
+_TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
 _FUNCTION = re.compile(
     r"^[ \t]*func\.func[ \t]+(?:public[ \t]+)?@(?P<name>[\w$.-]{1,200})\((?P<arguments>[^()]{0,4000})\)"
     r"[^\n]{0,1000}\{[ \t]*$",
@@ -103,21 +104,22 @@ def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | No
     given: dict[str, Values] = {}
     for argument, word in zip(arguments, inputs, strict=True):
         found, element = _INPUT.match(word), argument["tin"] or argument["talone"]
-        size = math.prod(int(n) for n in (argument["tshape"] or "").split("x")[:-1])
-        if (
-            found is None
-            or not is_known(element)
-            or size > MAX_ELEMENTS
-            or (found["shape"] or "") != (argument["tshape"] or "")
-        ):
+        if found is None or not is_known(element) or not _fits(argument["tshape"] or "", found["shape"] or ""):
             return None
+        shape = tuple(int(n) for n in (found["shape"] or "").split("x")[:-1])
+        size = math.prod(shape)
         read = [read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
         numbers = [number for number in read if number is not None]
-        if len(numbers) != len(read) or len(numbers) not in (1, size):
+        if size > MAX_ELEMENTS or len(numbers) != len(read) or len(numbers) not in (1, size):
             return None
-        shape = tuple(int(n) for n in (argument["tshape"] or "").split("x")[:-1])
         given[argument["name"]] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)), shape)
     return given
+
+
+def _fits(declared: str, passed: str) -> bool:
+    """True if an input has the extents of an argument. A dynamic extent takes any."""
+    pairs = list(zip_longest(declared.split("x")[:-1], passed.split("x")[:-1]))
+    return all(one == other or (one == "?" and other is not None) for one, other in pairs)
 
 
 def read_number(word: str, element: str) -> Number | None:

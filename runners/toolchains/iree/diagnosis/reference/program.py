@@ -1,7 +1,8 @@
 """Compute the results of an MLIR program from the inputs on its command line, without a compiler. Pure.
 
-A program of static shapes in ``arith``, ``math``, ``tensor``, ``linalg``, ``stablehlo``, ``chlo`` and ``tosa``. Any
-other operation ends the computation without a result: a reference that may be wrong is no reference.
+A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``stablehlo``, ``chlo`` and ``tosa``. Any other operation
+ends the computation without a result: a reference that may be wrong is no reference. Extents are those of the inputs;
+a tensor that is made with dynamic extents ends the computation too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
 from runners.toolchains.iree.diagnosis.reference.stablehlo import run_stablehlo
 from runners.toolchains.iree.diagnosis.reference.statements import (
+    DYNAMIC,
     Region,
     Statement,
     UndefinedResult,
@@ -77,6 +79,8 @@ def _run_body(body: str, known: Mapping[str, Values], maps: Mapping[str, str], *
 
     for statement in iterate_statements(body):
         dialect, _, name = statement.operation.rpartition(".")
+        if dialect in ("stablehlo", "chlo", "mhlo", "tosa") and any(DYNAMIC in one.shape for one in statement.types):
+            raise UndefinedResult("a dynamic extent")
         if name in ("return", "yield"):
             return tuple(values[operand] for operand in statement.operands)
         match dialect:
@@ -101,7 +105,7 @@ def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -
     operands = [values[name] for name in statement.operands]
     if len({one.shape for one in operands if len(one.numbers) > 1}) > 1:
         raise UndefinedResult("tensors of several shapes")
-    line = " ".join(statement.text.split())
+    line = re.sub(r"\bindex\b", "i64", " ".join(statement.text.split()))
     if wide and not re.search(r"\bto\b|arith\.constant", line):
         line = re.sub(r"(?<=x|<|\s)(?:f16|bf16|f32)(?=>?$)", "f64", line)
     inner = dict(values)
@@ -110,7 +114,10 @@ def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -
     result = inner[statement.results[0]]
     rounded = any(one.is_rounded for one in operands)
     element = result.element if result.element not in FLOATS else statement.types[0].element
-    return replace(result, element=element, shape=statement.types[0].shape, is_rounded=rounded)
+    shape = statement.types[0].shape
+    if DYNAMIC in shape:  # that of the operands
+        shape = next((one.shape for one in operands if len(one.shape) == len(shape)), shape)
+    return replace(result, element=element, shape=shape, is_rounded=rounded)
 
 
 _LISTED = re.compile(r"\[([-\d,\s]*)\]")
@@ -122,6 +129,10 @@ def _run_tensor(statement: Statement, values: Mapping[str, Values]) -> Values:
     operands = [values[name] for name in statement.operands]
     listed = [tuple(map(int, re.findall(r"-?\d+", one))) for one in _LISTED.findall(text)]
     match statement.operation.partition(".")[2]:
+        case "dim" if len(operands) == 2:
+            return Values("i64", (operands[0].shape[int(operands[1].pick(0))],))
+        case _ if DYNAMIC in to.shape:
+            raise UndefinedResult("a dynamic extent")
         case "extract_slice" if len(operands) == 1 and len(listed) == 3:
             starts, sizes, steps = listed
             cut = tensors.cut_slice(operands[0], starts, steps, sizes)

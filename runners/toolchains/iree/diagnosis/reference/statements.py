@@ -52,7 +52,7 @@ _BEGINS = re.compile(
     r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield))\"?(?![\w.]))"
 )
 _TYPE = re.compile(
-    r"tensor<(?P<shape>(?:\d{1,9}x){0,8})(?P<element>[A-Za-z]\w{0,15})(?:,[^<>]*)?>|!tosa\.shape<(?P<rank>\d)>"
+    r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[A-Za-z]\w{0,15})(?:,[^<>]*)?>|!tosa\.shape<(?P<rank>\d)>"
     r"|(?<![\w.<!#@%])(?P<alone>u?i\d{1,2}|b?f\d\w{0,10}|index)(?![\w.>])"
 )
 _BLOCK = re.compile(r"\s*\^\w+\((?P<arguments>[^()]*)\)\s*:")
@@ -172,8 +172,11 @@ def _is_in_angles(text: str, at: int) -> bool:
 
 
 def read_shape(text: str) -> tuple[int, ...]:
-    """Return the extents of ``2x3x``."""
-    return tuple(int(extent) for extent in text.split("x") if extent)
+    """Return the extents of ``2x3x``; `DYNAMIC` for a dynamic one."""
+    return tuple(DYNAMIC if extent == "?" else int(extent) for extent in text.split("x") if extent)
+
+
+DYNAMIC = -1
 
 
 # ---------------------------------------------------------------------------------------------- attributes

@@ -53,6 +53,7 @@ def program(text: str, *inputs: str) -> Testcase:
     [
         (program(LINES, "3xi32=-7,7,-9", "3xi32=2,2,4"), (7, 13, 8)),
         (program(LINES, "3xi32=9", "3xi32=3"), (13, 13, 13)),
+        (program(LINES.replace("3x", "?x"), "3xi32=9", "3xi32=3"), (13, 13, 13)),
         (program(GENERIC, "3xf32=1 2 nan", "3xf32=2 5 0"), (1, 0, 0)),
     ],
 )
@@ -76,7 +77,7 @@ def test_each_result_of_a_program_is_computed() -> None:
         program(LINES, "4xi32=1", "3xi32=1"),
         program(LINES, "3xi32=1", "@b.npy"),
         program(LINES.replace("arith.divsi", "arith.unheard"), "3xi32=1", "3xi32=1"),
-        program(LINES.replace("3x", "?x"), "3xi32=1", "3xi32=1"),
+        program(LINES.replace("3x", "?x"), "3xi32=1", "i32=1"),
         program(GENERIC.replace('"parallel"', '"reduction"'), "3xf32=1", "3xf32=1"),
         program(GENERIC.replace("(d0) -> (d0)", "(d0) -> (2 - d0)"), "3xf32=1", "3xf32=1"),
         program(GENERIC.replace("cmpf oge, %d, %y", "cmpf oge, %d, %out"), "3xf32=1", "3xf32=1"),
