@@ -244,6 +244,10 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f"{_name(evidence, 'flag')} reads {_name(evidence, 'name')} as raw numbers, because the type"
         f" {_name(evidence, 'given')} stands before the file"
     ),
+    CallFault.OPTION: lambda evidence: (
+        f"{_name(evidence, 'function')} leaves out {_name(evidence, 'name')} unless it is called with"
+        f" {_name(evidence, 'option')}"
+    ),
     CallFault.DEMOTED: lambda evidence: (
         f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the testcase"
         f" passes {_name(evidence, 'given')}; {_name(evidence, 'flag')} keeps the type"

@@ -21,7 +21,8 @@ ONNX = "ONNX's evaluator, from the same model and inputs"
 OWN = "a computation of the testcase's own, without the compiler"
 
 
-_VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX}
+ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
+_VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX, "ONNX shapes": ONNX_SHAPES}
 
 
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:

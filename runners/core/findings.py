@@ -95,6 +95,7 @@ class CallFault(StrEnum):
     DEVICE = "device"
     RAW_FILE = "raw-file"
     DEMOTED = "demoted"
+    OPTION = "option"
 
 
 class Moved(StrEnum):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import DEFINITIONS, NUMPY, ONNX, OWN, list_votes
+from bot.verdict.references import DEFINITIONS, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
-from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
+from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.parse import NATIVE
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
@@ -104,7 +104,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     if verdict.kind is VerdictKind.CONFIRMED and any(map(_is_right_by_definition, evidence.findings)):
         return replace(_judge_expectation(verdict), votes=votes)
     if dissenting := next((one for one in votes if not one.wrong), None):
-        why = f"{dissenting.reference}, computes what {dissenting.version} returns, so the value may be right"
+        why = f"{dissenting.reference}, {_describe_agreement(dissenting)}, so the value may be right"
         return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
     independent = {
         NUMPY: Ground.REFERENCE_DIFFERS,
@@ -123,6 +123,12 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+
+
+def _describe_agreement(vote: ReferenceVote) -> str:
+    if vote.reference == ONNX_SHAPES:
+        return f"gives the shape that {vote.version} returns, and ONNX's evaluator gives another"
+    return f"computes what {vote.version} returns"
 
 
 _SHORT = {

@@ -33,10 +33,13 @@ _NO_FUNCTION = re.compile(r"Module has no function '(?P<name>\w{1,200})'")
 
 def check_call(failure: Failure, means: Means) -> Diagnosis:
     """Look for a call that the declared signature does not allow, and run the testcase with the call mended."""
-    signature = find_rejection(failure)
-    if signature is None:
+    seen = failure.seen
+    said = f"{seen.signature.message if seen.signature is not None else ''}\n{seen.excerpt}"
+    for file, tree in parse_programs(failure.testcase):
+        if (left_out := _find_left_out(failure.testcase, file, tree, said)) is not None:
+            return confirm_wrong_call(left_out, failure, means)
+    if find_rejection(failure) is None:
         return NOTHING_FOUND
-    said = f"{signature.message}\n{failure.seen.excerpt}"
     for file, tree in parse_programs(failure.testcase):
         wrong = _find_wrong_argument(failure.testcase, file, tree, said) or _find_absent_function(
             failure.testcase, file, tree, said
@@ -44,6 +47,49 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
         if wrong is not None:
             return confirm_wrong_call(wrong, failure, means)
     return NOTHING_FOUND
+
+
+# ------------------------------------------------------------------------------------------- options
+
+
+_OPTIONS = ((re.compile(r"Undefined variable: metadata\b"), "script", "show_meta", "metadata"),)
+"""An error, the method whose result is incomplete by default, the parameter that completes the result, and the part.
+
+``IRModule.script`` documents ``show_meta``; the printed text ends with "Metadata omitted. Use show_meta=True".
+"""
+
+
+def _find_left_out(testcase: Testcase, file: str, tree: ast.Module, said: str) -> WrongCall | None:
+    """Return the calls whose result lacks what the error misses, mended by the parameter that includes it."""
+    for error, method, parameter, part in _OPTIONS:
+        calls = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == method
+            and not any(one.arg in (parameter, None) for one in node.keywords)
+        ]
+        if not calls or error.search(said) is None:
+            continue
+        rows = testcase.files[file].split("\n")
+        for call in sorted(calls, key=_find_call_end, reverse=True):
+            row, column = _find_call_end(call)
+            line = rows[row - 1].encode()  # the columns of a syntax tree count bytes
+            given = ", " if call.args or call.keywords else ""
+            before = line[: column - 1].rstrip(b", ") if given else line[: column - 1]
+            rows[row - 1] = f"{before.decode()}{given}{parameter}=True{line[column - 1 :].decode()}"
+        mended = msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(rows)})
+        return WrongCall(
+            fault=CallFault.OPTION,
+            evidence={"function": method, "name": part, "option": f"{parameter}=True"},
+            mended=(mended,),
+        )
+    return None
+
+
+def _find_call_end(call: ast.Call) -> tuple[int, int]:
+    return call.end_lineno or 0, call.end_col_offset or 0
 
 
 # ------------------------------------------------------------------------------------------- arguments

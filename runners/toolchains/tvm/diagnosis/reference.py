@@ -31,12 +31,13 @@ class _Evidence(msgspec.Struct, frozen=True):
     returned: _Word = ""
     expected: _Word = ""
     at: _Word = ""
-    by: Literal["NumPy", "ONNX"] = "NumPy"
+    by: Literal["NumPy", "ONNX", "ONNX shapes"] = "NumPy"
 
 
 _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
+    "ONNX shapes": "the shape that ONNX infers for the model, and ONNX's evaluator returns another shape",
 }
 
 

@@ -154,3 +154,22 @@ def test_a_function_that_the_text_does_not_declare_is_called_by_its_name() -> No
 )
 def test_a_function_that_the_compiler_may_have_lost_is_no_fault_of_the_testcase(text: str) -> None:
     assert not check(text, ABSENT)[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "mended"),
+    [
+        ("m.script()", "m.script(show_meta=True)"),
+        ('é = m.script(name="é")', 'é = m.script(name="é", show_meta=True)'),
+        ("f(m.script(),\n  n.script(\n))", "f(m.script(show_meta=True),\n  n.script(\nshow_meta=True))"),
+        ("m.script(show_meta=False)", ""),
+        ("m.script(**words)", ""),
+        ("m.show()", ""),
+    ],
+)
+@pytest.mark.parametrize("ended", [Exited(code=1), Exited(code=0)], ids=["raised", "printed"])
+def test_text_that_leaves_out_metadata_is_the_calls_fault(call: str, mended: str, ended: Ended) -> None:
+    """``IRModule.script`` documents ``show_meta``. The error may be caught and printed."""
+    found, ran = check(call, "error: Undefined variable: metadata", ended=ended)
+    assert ran == mended
+    assert [one.kind for one in found.findings] == [FindingKind.WRONG_CALL] * bool(mended)
