@@ -91,8 +91,9 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
         return verdict
     weighed = _weigh_votes(verdict, evidence)
     supported = any(one.wrong and one.reference != OWN for one in weighed.votes) or any(
-        KINDS[finding.kind].blames is Blame.COMPILER for finding in evidence.findings
-    )
+        KINDS[finding.kind].blames is Blame.COMPILER or finding.kind is FindingKind.NONDETERMINISTIC
+        for finding in evidence.findings
+    )  # a value that follows what new memory holds is wrong, whatever the right value is
     if weighed.kind is VerdictKind.CONFIRMED and not supported:
         return add_grounds(weighed, Ground.ONLY_CLAIMED)
     return weighed
