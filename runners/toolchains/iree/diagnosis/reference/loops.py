@@ -56,6 +56,8 @@ def _run_operation(found: re.Match[str], known: Mapping[str, Values], aliases: M
     if not is_known(element) or not all(extent.isdigit() for extent in extents):
         return None
     shape = tuple(map(int, extents))
+    if math.prod(shape) > MAX_STEPS:
+        return None
     names = [name.strip() for name in found["ins"].split(",")]
     inputs = [known[name] for name in names if name in known]
     if found["name"] == "fill":

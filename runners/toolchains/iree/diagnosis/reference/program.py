@@ -45,7 +45,7 @@ def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
     try:
         own = _run_body(called.body, given, called.maps, wide=False)
         wide = _run_body(called.body, given, called.maps, wide=True)
-    except (UndefinedResult, IndexError, KeyError, ValueError, TypeError, OverflowError):
+    except (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticError, RecursionError):
         return None  # text that only looks like the operations it names
     if len(own) != len(wide):
         return None

@@ -136,6 +136,7 @@ def pad(values: Values, fill: Values, low: Sequence[int], interior: Sequence[int
 
 
 def concatenate(parts: Sequence[Values], dimension: int, to: TensorType) -> Values:
+    check_steps(sum(part.shape[dimension] for part in parts))
     owners = [(part, at) for part in parts for at in range(part.shape[dimension])]
     if len(owners) != to.shape[dimension]:
         raise UndefinedResult("extents of a concatenation")

@@ -127,6 +127,8 @@ def _make_constant(statement: Statement, _: Sequence[Values], to: TensorType) ->
 def _multiply(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
     shifts = operands[2].numbers if len(operands) == 3 else read_integers(statement.attributes, "shift") or (0,)
     shift = int(shifts[0])
+    if not 0 <= shift <= 63:
+        raise UndefinedResult("shift of a product")
 
     def scale(pair: tuple[Number, ...]) -> Number:
         product = pair[0] * pair[1]

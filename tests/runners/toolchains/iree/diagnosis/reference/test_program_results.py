@@ -115,3 +115,30 @@ MAXIMUM = """func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf
 def test_a_zero_of_the_other_sign_has_no_vote(printed: str, votes: list[Vote]) -> None:
     """The two compare equal, so that they do not differ; and a report may be about the sign."""
     assert vote(MAXIMUM, ["2xf32=0 -0", "2xf32=-0 0"], [printed]) == votes
+
+
+HUGE = "tensor<9999999999xf32>"
+NESTED = "%r = linalg.generic {x = []} ins(%a : f32) outs(%a : f32) { ^bb0(%b: f32): "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"%z = arith.constant 0.0 : f32\n%e = tensor.empty() : {HUGE}\n"
+        f"%f = linalg.fill ins(%z : f32) outs(%e : {HUGE}) -> {HUGE}\nreturn %f : {HUGE}",
+        f"%c = stablehlo.constant dense<0.0> : {HUGE}\n"
+        f"%f = stablehlo.concatenate %c, %c, dim = 0 : ({HUGE}, {HUGE}) -> {HUGE}\nreturn %f : {HUGE}",
+        f"%c = stablehlo.constant dense<0.0> : {HUGE}\n%f = stablehlo.negate %c : {HUGE}\n"
+        f"%g = stablehlo.reverse %f, dims = [0] : {HUGE}\nreturn %g : {HUGE}",
+        f"%f = stablehlo.iota dim = 0 : {HUGE}\nreturn %f : {HUGE}",
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%f = stablehlo.pad %a, %z, low = [0], high = [0],"
+        " interior = [-1] : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\nreturn %f : tensor<2xf32>",
+        NESTED * 180 + "}" * 180,
+    ],
+    ids=["fill", "concatenate", "reverse", "iota", "interior", "nested"],
+)
+def test_a_hostile_program_ends_at_once(body: str) -> None:
+    begun = time.monotonic()
+    text = f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{body}\n}}\n"
+    assert compute_program(program(text, "2xf32=1")) is None
+    assert time.monotonic() - begun < 5
