@@ -2,7 +2,8 @@
 
 A report may quote wrong output without the right output. A single run with other values is then no evidence: an
 uninitialised buffer prints other values each time. The run becomes evidence once the quoted output was seen on
-another build: then this build behaves differently. No more than two other outputs may appear on all builds together.
+another build: then this build behaves differently. No more than two other outputs may appear on all builds together;
+outputs of builds whose runs disagree do not count.
 
 A report may quote the right output, and a build print it in some runs and something else in others. The program and
 the build are the same, so that the other output is wrong.
@@ -10,7 +11,7 @@ the build are the same, so that the other output is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -19,22 +20,39 @@ from runners.core.protocol import Answer, Claim, Exited, Observation, Outcome, V
 
 MAX_OTHERS = 2
 """Outputs beside the reported one. More of them come from uninitialised memory."""
+PRINTS_OTHER_GARBAGE = "prints neither the output that the report calls wrong nor that of other builds"
 PRINTS_OTHER_VALUES = "prints other values than those that the report calls wrong"
 
 
 def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs that print another output as clean runs."""
+    """Return the observations, with runs that print another output as clean runs.
+
+    A build that prints the reported output in some runs prints other garbage in others, unless another build prints
+    the same each time. A build whose runs never agree says nothing.
+    """
     own = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
-    matched = any(seen.outcome is Outcome.MATCH and _is_output(seen) for seen in own)
-    others = {seen.signature.message for seen in own if _is_other(seen) and seen.signature is not None}
-    if claim.expected or not claim.actual or not matched or not 1 <= len(others) <= MAX_OTHERS:
+    failing = {_get_cell(seen) for seen in own if seen.outcome is Outcome.MATCH and _is_output(seen)}
+    printed: dict[tuple[str, str, Variant], set[str]] = {}
+    for seen in filter(_is_other, own):
+        printed.setdefault(_get_cell(seen), set()).add(_get_message(seen))
+    stable = {only for cell, (only, *more) in printed.items() if cell not in failing and not more}
+    others = stable or set().union(*printed.values())
+    if claim.expected or not claim.actual or not failing or not 1 <= len(others) <= MAX_OTHERS:
         return tuple(observations)
     return tuple(
-        msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_OTHER_VALUES)
-        if _is_other(seen)
-        else seen
-        for seen in observations
+        _judge_other(seen, failing, others, bool(stable)) if _is_other(seen) else seen for seen in observations
     )
+
+
+def _judge_other(
+    seen: Observation, failing: Collection[tuple[str, str, Variant]], others: Collection[str], stable: bool
+) -> Observation:
+    """Return a run that prints another output as a clean run, or as a failing one where it prints other garbage."""
+    if _get_message(seen) in others:
+        return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_OTHER_VALUES)
+    if stable and _get_cell(seen) in failing:
+        return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=PRINTS_OTHER_GARBAGE)
+    return seen
 
 
 PRINTS_UNEXPECTED = "prints other values than the report expects, which other runs of this build print"
@@ -61,6 +79,10 @@ def _get_cell(seen: Observation) -> tuple[str, str, Variant]:
 def rests_on_other_values(observations: Sequence[Observation]) -> bool:
     """True if a clean run is one only because its values are not the reported ones."""
     return any(seen.why == PRINTS_OTHER_VALUES for seen in observations)
+
+
+def _get_message(seen: Observation) -> str:
+    return seen.signature.message if seen.signature is not None else ""
 
 
 def _is_output(seen: Observation) -> bool:

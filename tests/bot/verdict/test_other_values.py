@@ -62,3 +62,22 @@ def test_other_failures_stay_failures() -> None:
         observe("1.2", Outcome.OTHER_FAILURE), signature=Signature(type="SIGSEGV", message="")
     )
     assert outcomes(CLAIM, WRONG, OTHER, crash)[-1] is Outcome.OTHER_FAILURE
+
+
+def test_a_failing_build_prints_other_garbage_in_other_runs() -> None:
+    """The newest build prints one output each time. A build whose runs never agree says nothing."""
+    garbage = [see("1.0", Outcome.OTHER_FAILURE, f"sum {value}") for value in (7, 8, 9)]
+    older = [see("0.9", Outcome.OTHER_FAILURE, f"sum {value}") for value in (10, 11)]
+    assert outcomes(CLAIM, WRONG, *garbage, *older, OTHER, OTHER) == [
+        *(Outcome.MATCH,) * 4, *(Outcome.OTHER_FAILURE,) * 2, *(Outcome.PASS,) * 2
+    ]  # fmt: skip
+
+
+def test_a_failing_build_that_prints_the_output_of_others_is_flaky() -> None:
+    assert outcomes(CLAIM, WRONG, see("1.0", Outcome.OTHER_FAILURE, "sum 4"), OTHER) == [
+        Outcome.MATCH, Outcome.PASS, Outcome.PASS
+    ]  # fmt: skip
+
+
+def test_without_another_build_the_runs_of_a_failing_build_disagree() -> None:
+    assert outcomes(CLAIM, WRONG, see("1.0", Outcome.OTHER_FAILURE, "sum 4")) == [Outcome.MATCH, Outcome.PASS]
