@@ -76,17 +76,26 @@ def _keep_signs(line: Line) -> Line:
 def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
     """Return the printed line that has the words of a reported line and other values; empty if there is none.
 
-    The line is returned in tokens with one space between them, so that equal outputs give equal text.
+    A line that the report quotes too counts last: the report may quote right lines beside the wrong one. The line is
+    returned in tokens with one space between them, so that equal outputs give equal text.
     """
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
-    reported = {_mask_values(line): line for line in _read_lines(actual, vocabulary)[:MAX_TELLING]}
+    reported: dict[MaskedLine, list[Line]] = {}
+    for line in _read_lines(actual, vocabulary)[:MAX_TELLING]:
+        reported.setdefault(_mask_values(line), []).append(line)
+    quoted = ""
     for line in printed:
-        known = reported.get(_mask_values(line))
+        known = reported.get(_mask_values(line), [])
         labelled = any(isinstance(token, str) and token.isalnum() for token in line)
         is_array = "[" in line and sum(map(_is_value, line)) > 1
-        if known and (labelled or is_array) and not all(map(_is_same_token, known, line)):
-            return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
-    return ""
+        same = [all(map(_is_same_token, one, line)) for one in known]
+        if not known or not (labelled or is_array) or same[-1]:
+            continue
+        text = " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
+        if not any(same):
+            return text
+        quoted = quoted or text
+    return quoted
 
 
 def are_equal_lines(one: Sequence[Line], other: Sequence[Line]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from runners.core.failure.printed.output import read_output
+from runners.core.failure.printed.output import find_other_values, read_output
 from runners.core.failure.printed.reading import Reading
 from runners.toolchains import ALL_FAILURES
 
@@ -104,3 +104,18 @@ def test_a_row_of_a_tensor_with_other_values_contradicts_the_expected_row() -> N
     printed = "EXEC @f\nresult[0]: hal.buffer_view\n4xf32=NAN -NAN 4 NAN"
     assert read_output(printed, ALL_FAILURES, actual="nan", expected=expected) is Reading.WRONG
     assert read_output(expected, ALL_FAILURES, actual="nan", expected=expected) is Reading.RIGHT
+
+
+@pytest.mark.parametrize(
+    ("printed", "line"),
+    [
+        ("[[9. 8.]]\n[[4.8e+30 7.]]", "[ [ 4.8e+30 7 ] ]"),
+        ("[[9. 8.]]\n[[9. 8.]]", "[ [ 9 8 ] ]"),
+        ("[[9. 8.]]\n[[3. 2.]]", "[ [ 9 8 ] ]"),
+        ("[[3. 2.]]", ""),
+        ("nothing of this form", ""),
+    ],
+)
+def test_a_line_that_the_report_does_not_quote_is_the_other_output(printed: str, line: str) -> None:
+    """The report quotes a right line above the wrong one."""
+    assert find_other_values(printed, ALL_FAILURES, actual="[[9. 8.]]\n[[3. 2.]]") == line
