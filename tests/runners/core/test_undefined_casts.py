@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import RULE, Rule
-from runners.core.protocol import Exited, Outcome, Record, Testcase
+from runners.core.protocol import Exited, Observation, Outcome, Record, Testcase, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.undefined_casts import WARNING, check_numpy_casts, find_cast
 from tests.support.means import make_means
@@ -25,14 +25,14 @@ SEEN = observe(
 def test_the_cast_is_at_fault_if_the_failure_is_gone_without_it(outcome: Outcome, blamed: bool) -> None:
     runs: list[Testcase] = []
 
-    def run(_version: str, _variant: object, testcase: Testcase, _device: str) -> object:
+    def run(_version: str, _variant: Variant, testcase: Testcase, _device: str) -> Observation:
         runs.append(testcase)
         return observe("1.0", outcome, ended=Exited(code=0))
 
     seen = observe(
         "1.0", Outcome.MATCH, ended=Exited(code=0), excerpt=SEEN.excerpt, record=Record(warnings=(WARNING,))
     )
-    found = check_numpy_casts(Failure(testcase=make_program(CODE), seen=seen), make_means(run))  # type: ignore[arg-type]
+    found = check_numpy_casts(Failure(testcase=make_program(CODE), seen=seen), make_means(run))
     assert [finding.evidence[RULE] for finding in found.findings] == [Rule.CAST_OUT_OF_RANGE.value] * blamed
     assert "clip" in runs[0].files["repro.py"]
     compile(runs[0].files["repro.py"], "repro.py", "exec")
