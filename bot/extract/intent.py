@@ -57,12 +57,6 @@ TITLE_MARKS = (
         r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build|port|write"
         r"|split|merge|rework|simplify|finish|delete|adopt)\b",
     ),
-    _mark(
-        Intent.FEATURE,
-        2,
-        r"^[^:]{1,60}: (?:add|support|implement|allow|enable|report|print|show|accept|warn|nest|provide|expose|let"
-        r"|make)\b",
-    ),
     _mark(Intent.FEATURE, 2, r"\b(?:would be (?:nice|great|good)|feature request|support for|should we|let'?s)\b"),
     _mark(Intent.TRACKING, 4, rf"{_TAG}(?:tracking|epic|roadmap|milestone|meta|umbrella|task list|todo|release)\b"),
     _mark(

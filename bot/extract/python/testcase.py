@@ -23,7 +23,7 @@ from bot.extract.python.assemble import (
     assemble_program,
     collect_words,
 )
-from bot.extract.python.calls.script_arguments import find_arguments, needs_arguments, reads_arguments
+from bot.extract.python.calls.script_arguments import find_arguments, list_files, needs_arguments, reads_arguments
 from bot.extract.python.parse import is_docstring
 from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
@@ -151,9 +151,9 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
 
 def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Collection[str]) -> Iterator[Missing]:
     """Yield the files that the words name, or the words if the script needs some and the report gives none."""
-    for word in dict.fromkeys(word for words in runs for word in words):
-        if "/" in word and not word.startswith("-") and word not in files:
-            yield Missing(kind="file", name=word)
+    for name in dict.fromkeys(name for words in runs for name in list_files(words)):
+        if name not in files:
+            yield Missing(kind="file", name=name)
     if not runs and needs_arguments(code):
         yield Missing(kind="code", name="the words that the program reads from its command line")
 

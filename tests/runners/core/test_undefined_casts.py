@@ -17,7 +17,7 @@ SEEN = observe(
     "1.0",
     Outcome.MATCH,
     ended=Exited(code=0),
-    excerpt="[4294967295]\n/work/repro.py:3: RuntimeWarning: invalid value encountered in cast\n  y = x",
+    excerpt="[4294967295]\nrepro.py:3: RuntimeWarning: invalid value encountered in cast\n  y = x",
 )
 
 

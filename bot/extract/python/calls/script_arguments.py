@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import PROMPT
@@ -33,6 +33,17 @@ def find_arguments(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], ...]:
         if words:
             found.setdefault(words)
     return tuple(islice(found, MAX_RUNS))
+
+
+_PATH = re.compile(r"(?:~|\.{0,2})/.|[\w.-]+/[\w./-]*\.\w{1,6}$")
+_OUTPUT = re.compile(r"--?(?:o$|out|save|log|dump|work)")
+
+
+def list_files(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that name files to read by a path. A path behind a flag such as ``--output`` is written."""
+    for before, word in pairwise(("", *words)):
+        if _PATH.match(word) and not _OUTPUT.match(before):
+            yield word
 
 
 def reads_arguments(code: str) -> bool:

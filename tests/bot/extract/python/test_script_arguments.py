@@ -21,6 +21,7 @@ SCRIPT = """    ```python
         ("python run.py llvm", ("llvm",), []),
         ("$ TVM_LOG=1 python3 tools/run.py llvm -v 2>&1 | tail -3", ("llvm", "-v"), []),
         ("python run.py /models/a.onnx", ("/models/a.onnx",), ["/models/a.onnx"]),
+        ("python run.py w4a16/g128 -o /tmp/m.so", ("w4a16/g128", "-o", "/tmp/m.so"), []),
         ("python run.py", (), ["the words that the program reads from its command line"]),
     ],
 )

@@ -28,7 +28,7 @@ _OTHER_SUMS = 1e-2
 
 
 def check_definitions(failure: Failure, means: Means) -> Diagnosis:
-    """Compute the result of a program of elementwise operations and loops, and compare it with the printed one."""
+    """Compute the results of a program by the definitions of its operations, and compare the printed ones."""
     seen = failure.seen
     printed = list(_PRINTED.finditer(seen.excerpt))
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT

@@ -23,8 +23,6 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
 
 MAX_CHARS, MAX_ELEMENTS, MAX_LINES = 20_000, 10_000, 200
-
-
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
 _FUNCTION = re.compile(
@@ -50,7 +48,6 @@ _CONVERT = re.compile(
 _COMPUTE = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE})?)\s*:\s*{_TYPE.format('t')}$"
 )
-_EMPTY = re.compile(rf"{_VALUE}\s*=\s*tensor\.empty\(\)\s*:[^\n]*$")
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
@@ -131,8 +128,6 @@ def read_number(word: str, element: str) -> Number | None:
 
 def run_line(line: str, known: dict[str, Values]) -> bool:
     """Add the result of one operation. False if the operation is unknown or its result is undefined."""
-    if _EMPTY.match(line):
-        return True
     found: re.Match[str] | None
     if found := _CONSTANT.match(line):
         element = found["tin"] or found["talone"]
