@@ -61,7 +61,8 @@ def find_cast(testcase: Testcase, file: str, line: int) -> BrokenRule | None:
     of = ast.get_source_segment(text, node.func.value) if isinstance(node.func, ast.Attribute) else None
     if source is None or of is None or text.count(source) != 1 or not source.startswith(of):
         return None
-    clipped = f"__import__('numpy').clip(__import__('numpy').nan_to_num({of}), {low!r}, {high!r})"
+    numpy = _find_numpy(tree)
+    clipped = f"{numpy}.clip({numpy}.nan_to_num({of}), {low!r}, {high!r})"
     return BrokenRule(
         operation="astype",
         file=file,
@@ -74,6 +75,12 @@ def find_cast(testcase: Testcase, file: str, line: int) -> BrokenRule | None:
             testcase, files={**testcase.files, file: text.replace(source, clipped + source[len(of) :])}
         ),
     )
+
+
+def _find_numpy(tree: ast.Module) -> str:
+    """Return the name under which a program imports NumPy; an expression if there is none, as in a star import."""
+    imports = (one for node in tree.body if isinstance(node, ast.Import) for one in node.names)
+    return next((one.asname or one.name for one in imports if one.name == "numpy"), "__import__('numpy')")
 
 
 def _read_limits(kind: ast.expr) -> tuple[str, float, float] | None:
