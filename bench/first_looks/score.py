@@ -57,6 +57,11 @@ def grade_round(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, A
             headline=output["headline"],
             grounds=tuple(output.get("grounds", ())),
             leaning=output.get("leaning") or "",
+            findings=tuple(
+                mechanism.removeprefix("finding ")
+                for mechanism in output.get("mechanisms", ())
+                if mechanism.startswith("finding ")
+            ),
         )
         name = f"{entry['repository'].partition('/')[2]}#{entry['number']}"
         graded.setdefault(entry["repository"], []).append(

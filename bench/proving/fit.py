@@ -1,8 +1,10 @@
 """Fit the weights of the grounds: ``python -m bench.proving.fit RESULTS.json [--write]``.
 
 ``RESULTS.json`` comes from ``python -m bench.proving corpus retellings planted --json RESULTS.json``. The first looks
-whose outputs name their grounds are added. Each row is one answer: its grounds, and whether its verdict was right or
-accepted. A withheld verdict counts like a stated verdict. All rows of one story weigh as much as one row.
+whose outputs name their grounds are added, with the grounds that the product learnt to name later
+(``bench/first_looks/later_grounds.json``). Each row is one answer: its grounds, and whether its verdict was right or
+accepted. A withheld verdict counts like a stated verdict. All rows of one story weigh as much as one row, and a story
+of a tuning set as much as a tenth of a real report.
 
 The model is logistic, with three restrictions that keep it sober:
 
@@ -23,9 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bot.verdict
-from bench.first_looks.score import list_rounds, load_round
+from bench.first_looks.score import FOLDER, list_rounds, load_round
 from bench.proving.dummies import list_dummies
+from bench.proving.grades import Answer
 from bot.verdict.grounds import BASES, IN_FAVOUR, Ground
+from bot.verdict.verdict import VerdictKind
+from runners.core.protocol import FindingKind
 
 WEIGHTS = Path(bot.verdict.__file__).with_name("weights.json")
 INTERCEPT, TUNED = "intercept", "tuned"
@@ -33,6 +38,8 @@ AGAINST = -1.0
 """Log-odds of a ground against a verdict, before any data: from .95 to .87."""
 START = {INTERCEPT: math.log(0.9 / 0.1), TUNED: 0.0}
 RIDGE = 1.0
+TUNED_SHARE = 0.1
+"""Weight of a story of a tuning set beside a real report, of the values that predict first looks best (0 to 1)."""
 FOLDS = 10
 
 
@@ -53,14 +60,30 @@ def read_rows(results: Path) -> list[Row]:
             features = frozenset({*one["grounds"], INTERCEPT, TUNED})
             right = said in (one["truth"], *one["accepted"])
             rows.append(Row(one["name"].partition("@")[0], features, right))
+    later = json.loads((FOLDER / "later_grounds.json").read_text(encoding="utf-8"))
     for number in list_rounds():
         for part in load_round(number).values():
             for graded in part:
                 answer = graded.answer
                 if _weighs(answer.grounds):
+                    named = {ground for ground in Ground if graded.name in later.get(ground, {}).get(number, ())}
+                    named |= _name_later(answer)
                     right = (answer.leaning or answer.verdict) in (graded.label.verdict, *graded.label.accepted)
-                    rows.append(Row(graded.name, frozenset({*answer.grounds, INTERCEPT}), right))
+                    rows.append(Row(graded.name, frozenset({*answer.grounds, *named, INTERCEPT}), right))
     return rows
+
+
+def _name_later(answer: Answer) -> set[Ground]:
+    """Return the grounds of an early answer that follow from its verdict and its findings."""
+    said = answer.leaning or answer.verdict
+    found: set[Ground] = set()
+    if Ground.FAILS not in answer.grounds:
+        return found
+    if said in (VerdictKind.FIXED, VerdictKind.REGRESSION):
+        found.add(Ground.RELEASES_DIFFER)
+    if FindingKind.GUILTY_PASS in answer.findings and Ground.NO_PASS_CAUSES not in answer.grounds:
+        found.add(Ground.PASS_NAMED)
+    return found
 
 
 def _weighs(grounds: Sequence[str]) -> bool:
@@ -76,7 +99,7 @@ def fit_weights(rows: Sequence[Row]) -> dict[str, float]:
     counts: dict[str, int] = defaultdict(int)
     for row in rows:
         counts[row.story] += 1
-    shares = [1 / counts[row.story] for row in rows]
+    shares = [(TUNED_SHARE if TUNED in row.features else 1) / counts[row.story] for row in rows]
     for _ in range(200):
         moved = 0.0
         for name in names:

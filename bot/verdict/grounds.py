@@ -56,11 +56,24 @@ class Ground(StrEnum):
     UNDEFINED_INPUT = "undefined-input"
     REFERENCE_AGREES = "reference-agrees"
     ONLY_CLAIMED = "only-claimed"
+    ARGUMENT_CHECK = "argument-check"
+    RELEASES_DIFFER = "releases-differ"
+    PASS_NAMED = "pass-named"
+    CRASHES = "crashes"
 
 
 BASES = frozenset(list(Ground)[:7])
 """The grounds that a verdict rests on. Each verdict has one of them, except after a search along named builds."""
-IN_FAVOUR = frozenset({Ground.CAUSE_FOUND, Ground.OWN_REFERENCE, Ground.REFERENCE_DIFFERS})
+IN_FAVOUR = frozenset(
+    {
+        Ground.CAUSE_FOUND,
+        Ground.OWN_REFERENCE,
+        Ground.REFERENCE_DIFFERS,
+        Ground.RELEASES_DIFFER,
+        Ground.PASS_NAMED,
+        Ground.CRASHES,
+    }
+)
 """Grounds that strengthen a verdict. All others beside ``BASES`` weaken it."""
 
 MEANINGS = {
@@ -93,6 +106,10 @@ MEANINGS = {
     Ground.REPAIR_PRINTS_ANOTHER: "the repaired testcase is only known to print another value, not the right value",
     Ground.OTHER_FAILURE_TRACED: "the traced failure is not the reported one",
     Ground.ONLY_CLAIMED: "only the report, or its own testcase, says which value is right",
+    Ground.ARGUMENT_CHECK: "the error comes from a check of the arguments, which the testcase itself may get wrong",
+    Ground.RELEASES_DIFFER: "one release fails as reported, and another runs the testcase cleanly",
+    Ground.PASS_NAMED: "a search names the pass or the phase that causes the failure",
+    Ground.CRASHES: "a signal ends each failing run, which no testcase may cause by what it asks",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",
@@ -123,6 +140,11 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_weights() -> Weights:
     """Return the model that ships with this package."""
     return msgspec.json.decode(files("bot.verdict").joinpath("weights.json").read_bytes(), type=Weights)
+
+
+def get_weight(ground: Ground) -> float:
+    """Return the log-odds that a ground adds to the confidence."""
+    return load_weights().grounds[ground].weight
 
 
 def weigh_grounds(grounds: Iterable[Ground], *, measured: float | None = None) -> float:

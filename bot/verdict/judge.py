@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from bot.extract.types import DESCRIPTIONS, OUT_OF_REACH, REST, Extraction, Intent, Missing, NoRepro, Repro
 from bot.verdict.evidence import Evidence
-from bot.verdict.grounds import Ground
+from bot.verdict.grounds import BASES, IN_FAVOUR, MEANINGS, Ground, get_weight
 from bot.verdict.rules.accepted import judge_accepted
 from bot.verdict.rules.caveats import (
     name_forks,
@@ -23,6 +23,7 @@ from bot.verdict.rules.caveats import (
     weigh_missing_quote,
     weigh_references,
     weigh_refused_text,
+    weigh_search,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
@@ -108,6 +109,7 @@ def judge(evidence: Evidence) -> Verdict:
         name_costs,
         weigh_control,
         weigh_repeats,
+        weigh_search,
         weigh_references,
         weigh_undefined_input,
         weigh_call_check,
@@ -121,12 +123,33 @@ def judge(evidence: Evidence) -> Verdict:
     ):
         verdict = add_caveat(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _KEPT:
-        return withhold(verdict)
+        return withhold(verdict, *_name_doubt(verdict))
     return verdict
 
 
 THRESHOLD = 0.6
-"""Below this confidence a verdict is ``inconclusive``."""
+"""Below this confidence a verdict is ``inconclusive``.
+
+Of the answers to first looks to which a fit without them gives less, 30 of 63 were right; of those above, 151 of 179.
+"""
+
+
+def _name_doubt(verdict: Verdict) -> tuple[str, ...]:
+    """Return what weakens a verdict most, as a clause, and what would settle the case."""
+    against = [ground for ground in verdict.grounds if ground not in BASES | IN_FAVOUR]
+    if not against:
+        return ()
+    doubt = next((ground for ground in _SETTLED_BY if ground in against), None) or min(against, key=get_weight)
+    shown = "" if doubt is Ground.NOT_AS_REPORTED else MEANINGS[doubt]  # the headline says so already
+    return shown, _SETTLED_BY.get(doubt, "")
+
+
+_SETTLED_BY = {
+    Ground.ONLY_CLAIMED: "to decide: a second source for the right value, such as the documentation or a reference",
+    Ground.ARGUMENT_CHECK: "to decide: whether the arguments fit the function that is called",
+    Ground.NOT_AS_REPORTED: "to decide: the whole output of the reported failure",
+}
+"""Grounds of doubt, the most telling first, and the evidence that would settle each."""
 
 
 _KEPT = {
