@@ -9,7 +9,7 @@ of a tuning set as much as a tenth of a real report.
 The model is logistic, with three restrictions that keep it sober:
 
 - A ground that speaks against a verdict cannot raise the confidence.
-- A ridge pulls each weight to its value without data: 0 for what a verdict rests on, -1 for each ground against.
+- A ridge pulls each weight to its value without data: 0 for what a verdict rests on, -0.6 for each ground against.
 - Answers on tuning sets have an intercept of their own, which the product does not use: they shaped the rules.
 """
 
@@ -34,8 +34,10 @@ from runners.core.protocol import FindingKind
 
 WEIGHTS = Path(bot.verdict.__file__).with_name("weights.json")
 INTERCEPT, TUNED = "intercept", "tuned"
-AGAINST = -1.0
-"""Log-odds of a ground against a verdict, before any data: from .95 to .87."""
+AGAINST = -0.6
+"""Log-odds of a ground against a verdict, before any data: from .90 to .83."""
+NO_ANSWER = -3.0
+"""Log-odds of runs that leave the question open."""
 START = {INTERCEPT: math.log(0.9 / 0.1), TUNED: 0.0}
 RIDGE = 1.0
 TUNED_SHARE = 0.1
@@ -87,8 +89,8 @@ def _name_later(answer: Answer) -> set[Ground]:
 
 
 def _weighs(grounds: Sequence[str]) -> bool:
-    """True for an answer that leans to a verdict on runs. Answers without a confidence are left out."""
-    return bool(grounds) and not {Ground.NO_ANSWER, Ground.NOTHING_TO_RUN, Ground.CANNOT_RUN} & set(grounds)
+    """True for an answer that leans to a verdict."""
+    return bool(grounds) and Ground.NO_ANSWER not in grounds
 
 
 def fit_weights(rows: Sequence[Row]) -> dict[str, float]:
@@ -120,7 +122,7 @@ def _find_centre(name: str) -> float:
     if name in START:
         return START[name]
     if name == Ground.NO_ANSWER:
-        return 3 * AGAINST
+        return NO_ANSWER
     return 0.0 if name in BASES else -AGAINST if name in IN_FAVOUR else AGAINST
 
 

@@ -241,6 +241,11 @@ SEEKS = re.compile(
 )
 """A question that seeks advice. A remark with a question mark (``a problem of the division?``) is a guess."""
 
+LISTED = re.compile(r"^\s*(?:[-*+]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?P<text>\S.*)$")
+"""An item of a list. The parser of Markdown drops its bullet or number."""
+FEWEST_ASKED = 2
+"""Questions that make a list of questions. A failure report asks one thing, if any."""
+
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
 
@@ -265,6 +270,8 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
     """
     if _is_about_moved_name(parsed, claim):
         return Intent.MOVED
+    if _lists_questions(parsed):
+        return Intent.QUESTION
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
@@ -276,6 +283,21 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         points[Intent.FAILURE] = 0
     best = max(points, key=lambda intent: (points[intent], intent is not Intent.FAILURE))
     return best if points[best] else Intent.DISCUSSION
+
+
+def _lists_questions(parsed: ParsedIssue) -> bool:
+    """True for a text that ends with a list of questions, and neither calls anything wrong nor suspects a fault.
+
+    Whatever the text shows, its author knows why and wants advice: ``1. Can I rely on this? 2. Is there a page …?``
+    """
+    lines = _split_lines(parsed.prose)
+    items = {found["text"].strip() for found in map(LISTED.match, _split_lines(parsed.issue.body)) if found}
+    questions = [line for line in lines if ASKS.search(line)]
+    asked = [line for line in questions if line.strip() in items]
+    suspicious = any(map(SUSPECTS.search, questions))
+    title = parsed.issue.title[:300]
+    called_wrong = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, (title,)))
+    return len(asked) >= FEWEST_ASKED and not suspicious and not called_wrong
 
 
 def _tells_of_failure(parsed: ParsedIssue) -> bool:

@@ -150,12 +150,39 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
             return
 
 
+def find_similar_spans(document: Document, actual: str, code: str) -> str:
+    """Return the code spans of the prose that are expressions like the printed ones, one per line.
+
+    ``My notes have `A[i, j] * B[j]` there``: the text says what the output was or should be, in words of any kind. A
+    span counts if half of its words are in one printed line, and if neither the output nor the code has the span.
+    """
+    lines = [frozenset(_WORDS.findall(line)) for line in actual.split("\n")[:MAX_COMPARED]]
+    found: dict[str, None] = {}
+    for prose in document.prose:
+        for before, span in _iter_spans(prose.text):
+            words = frozenset(_WORDS.findall(span))
+            shown = span in actual or span in code or _ACTUAL_SPAN.search(before) is not None
+            if shown or not _IS_EXPRESSION.search(span) or len(words) < FEWEST_WORDS:
+                continue
+            if any(2 * len(words & line) >= len(words) for line in lines):
+                found.setdefault(span)
+    return "\n".join(found)
+
+
+MAX_COMPARED = 50
+FEWEST_WORDS = 3
+"""Words of an expression that can be told from a name in use, such as ``x[-2:]``."""
+_WORDS = re.compile(r"\w+(?:\.\w+)*")
+_IS_EXPRESSION = re.compile(r"[A-Za-z]\w*[\[(][^`]*[\])]|[A-Za-z]\w* [*+/%=<>-]{1,2} \S")
+"""An access, a call or an operation on a name."""
+
+
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
     """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``, ``3.1.0 gives``."""
     last = intro.rstrip().rpartition("\n")[2][-100:]
     announced = _ANNOUNCES.search(last)
     before = last[: announced.start()] if announced else ""
-    return any(re.search(rf"(?<![\d.]){re.escape(version)}$", before) for version in versions)
+    return any(re.search(rf"(?<![\d.]){re.escape(version)}(?:\.0)?$", before) for version in versions)
 
 
 _ANNOUNCES = re.compile(
@@ -297,9 +324,11 @@ def find_telling_line(actual: str, expected: str) -> str:
 
 
 def _is_no_value(line: str) -> bool:
-    return line.startswith(("$", "#", "//")) or bool(_RESULT_HEADER.match(line)) or bool(_OPENS_PROGRAM.match(line))
+    patterns = (_RESULT_HEADER, _OPENS_PROGRAM, _LOG_ROW)
+    return line.startswith(("$", "#", "//")) or any(pattern.match(line) for pattern in patterns)
 
 
+_LOG_ROW = re.compile(r"\[\d{1,2}:\d\d:\d\d\] ")
 _OPENS_PROGRAM = re.compile(r"(?:builtin\.)?module\b.*\{$|(?:func|util)\.func .*\{$")
 """The rows of MLIR around the operations."""
 

@@ -14,13 +14,14 @@ from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.accused import list_accused
 from bot.extract.claim.counts import read_counts
 from bot.extract.claim.failure import find_signature, list_failure_pieces
-from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
+from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.value_sentences import SCALAR, VALUES
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
-from runners.core.failure.parse import NATIVE
+from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Claim, ClaimKind, Signature
+from runners.toolchains import ALL_FAILURES
 
 MAX_TOLD_CHARS = 8_000
 OUTPUT_TYPE = "output"
@@ -46,9 +47,16 @@ def read_claim(source: ClaimSource) -> Claim:
     passages = list(_collect_passages(source))
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
-    if signature is not None and actual and expected and _is_aside(source, signature):
+    if "__version__" in source.code:  # the version of the build is no result
+        actual, expected = (_VERSION_ALONE.sub("", text).strip("\n") for text in (actual, expected))
+    if signature is not None and actual and _is_beside_the_point(source, signature, bool(expected)):
         signature = None
-    kind = _classify_claim(source, signature)
+    meant = bool(actual and expected) and _IS_MEANT.search(_join_prose(source)) is not None
+    if meant:
+        signature = None
+    kind = _classify_claim(source, signature, printed=bool(actual))
+    if meant:
+        kind = ClaimKind.WRONG_RESULT  # of what the run prints beside its error
     if kind is ClaimKind.ACCEPTED and _HANDLES_ERRORS.search(source.code):
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program may end well after an error too
     made, wanted_number = _read_counts(source, kind, signature)
@@ -67,6 +75,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
         printed, wanted = read_comments(source.code, expected)
         actual, expected = actual or printed, expected or wanted
+    if kind is ClaimKind.WRONG_RESULT and actual and not expected:
+        expected = find_similar_spans(source.document, actual, source.code)
     if kind is ClaimKind.WRONG_RESULT and not actual and _COMES_OUT_AS_NAN.search(source.title):
         actual = "nan"
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
@@ -91,6 +101,11 @@ def read_claim(source: ClaimSource) -> Claim:
     )
 
 
+def _is_beside_the_point(source: ClaimSource, signature: Signature, has_expected: bool) -> bool:
+    """True for a failure that a remark names, in a report that quotes what its program prints."""
+    return _is_in_parentheses(source, signature) or (has_expected and _is_aside(source, signature))
+
+
 def _is_aside(source: ClaimSource, signature: Signature) -> bool:
     """True for a failure that one sentence of the prose names, where a block shows what the program prints.
 
@@ -102,6 +117,26 @@ def _is_aside(source: ClaimSource, signature: Signature) -> bool:
     words = signature.message[:60] or signature.type.rpartition(":")[2]
     told = any(words in prose.text for prose in source.document.prose)
     return told and not any(words in text for text in blocks) and any(map(str.strip, blocks))
+
+
+def _is_in_parentheses(source: ClaimSource, signature: Signature) -> bool:
+    """True for a signal that the text names in parentheses alone: ``(one process also died with SIGSEGV)``."""
+    bare = signature.type in NATIVE and not (signature.message or signature.frames)
+    outside = f"{source.title}\n{_ASIDE.sub(' ', _join_prose(source))}"
+    if not bare or _CRASH.search(outside):
+        return False
+    quoted = (parse_signature(piece.text, ALL_FAILURES) for piece in list_failure_pieces(source.pieces))
+    return not any(found is not None and found.type in NATIVE for found in quoted)
+
+
+_IS_MEANT = re.compile(
+    r"\b(?:error|exception|failure|message)s?(?: itself| themselves)?(?: here)?,? (?:is|are)"
+    r" (?:(?:my|our) (?:own )?(?:doing|fault)|intended|intentional|deliberate|provoked|expected|right|correct|fine"
+    r"|on purpose)\b"
+    r"|\b(?:provok|trigger|caus)\w* (?:it|this|that|an?|the|some|any)\b[^.\n]{0,40}\b(?:on purpose|deliberately)\b",
+    re.I,
+)
+"""A sentence that calls the error of the run right: the report is about something beside the error."""
 
 
 _VALUES_ALONE = re.compile(rf"\s*(?:(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I)
@@ -269,14 +304,22 @@ _SHOULD_REFUSE = _any_of(
     r"expect(?:ed|ing|s)?:? (?:to (?:get|see) )?(?:an? )?(?:\w+ ){0,2}(?:error|exception|diagnostic)s?\b(?! message)",
 )
 """A sentence that says which end would be right: an error."""
+_SHOULD_END_BADLY = re.compile(
+    r"\b(?:expect(?:ed|ing|s)?|should(?: have)?|want(?:ed)?|must)\b(?:(?!\bnot?\b|n['’]t\b)[^.\n]){0,60}?"
+    r"(?:\bFAILED\b|\b(?:exit|return)\w* (?:code|status)? ?(?:of |with )?(?:[1-9]\d{0,2}\b|non-?zero))"
+)
+"""A sentence that wants a tool to report a failure, or to end with another code than 0."""
 _STOPS = _any_of(r"fail(?:s|ed|ure|ing)?\b", r"exit(?:s|ed)?\b", r"stops?\b", r"abort", r"killed\b")
 _HANDLES_ERRORS = re.compile(r"^[ \t]*except\b|\b(?:pytest\.)?raises\(|\bassertRaises|\bcontextlib\.suppress\(", re.M)
 """Code that ends well whether an error occurs or not."""
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
-def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKind:
-    """Return the kind of the claim. Quoted output decides before prose, the title before the body."""
+def _classify_claim(source: ClaimSource, signature: Signature | None, printed: bool) -> ClaimKind:
+    """Return the kind of the claim. Quoted output decides before prose, the title before the body.
+
+    ``printed`` says that the report quotes what its program prints.
+    """
     quoted = "\n".join(p.text for p in list_failure_pieces(source.pieces))
     title = source.title
     if signature is not None and signature.type in NATIVE:
@@ -287,6 +330,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _classify_failure(source, signature, quoted)
+    if _SHOULD_END_BADLY.search(_join_prose(source)):
+        return ClaimKind.ACCEPTED
     if _ACCEPTS.search(title) and not _CRASH.search(title):  # it should raise an error instead of crashing
         return ClaimKind.WRONG_RESULT if _STOPS.search(_ACCEPTS.sub("", title)) else ClaimKind.ACCEPTED
     aborts = vocabulary_of(source.toolchain).failures.assertions_abort
@@ -304,12 +349,17 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.ACCEPTED
     if _RAISES.search(title):
         return ClaimKind.ERROR
+    if printed:
+        prose = _ASIDE.sub(" ", prose)  # the blocks show how the program ends
     for text, kinds in ((title, _TITLE_KINDS), (prose, _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
 
+
+_ASIDE = re.compile(r"\([^()]{1,400}\)")
+"""A remark in parentheses: ``(one process also died with SIGSEGV)``."""
 
 _REFUSED = _any_of(
     r"verif(?:ier|ication)s?\b(?: then)? (?:rejects?|refuses?|fails?|complains?|errors?)\b",

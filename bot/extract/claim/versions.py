@@ -110,7 +110,7 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     releases = [v for p in listed for v in _find_bad_releases(p, toolchain)]
     releases = releases or [v for p in listed for v in _find_installed(p, toolchain)]
     good = set(find_good_versions(listed, toolchain)) if releases else set()
-    releases = [v for v in releases if v not in good] or releases
+    releases = [v for v in releases if not {v, v.removesuffix(".0")} & good] or releases
     releases = list(dict.fromkeys(releases))[: 8 * MAX_VERSIONS]
     releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
     if releases:
@@ -224,7 +224,8 @@ def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) ->
     if _DISTINCT.search(version):
         return True
     short = vocabulary_of(toolchain).versions.short_pattern
-    two_parts = headed or (bool(_USED.search(before)) and short is not None and re.fullmatch(short, version))
+    named = _USED.search(before) or re.search(rf"\b{_CALLED}\b[^.;:\n]*\($", before, re.I)
+    two_parts = headed or (bool(named) and short is not None and re.fullmatch(short, version))
     return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if two_parts else 2)
 
 

@@ -23,7 +23,13 @@ from bot.extract.python.assemble import (
     assemble_program,
     collect_words,
 )
-from bot.extract.python.calls.script_arguments import find_arguments, list_files, needs_arguments, reads_arguments
+from bot.extract.python.calls.script_arguments import (
+    find_arguments,
+    list_files,
+    list_read_words,
+    needs_arguments,
+    reads_arguments,
+)
 from bot.extract.python.parse import is_docstring
 from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
@@ -151,7 +157,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
 
 def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Collection[str]) -> Iterator[Missing]:
     """Yield the files that the words name, or the words if the script needs some and the report gives none."""
-    for name in dict.fromkeys(name for words in runs for name in list_files(words)):
+    for name in dict.fromkeys(name for words in runs for name in (*list_files(words), *list_read_words(code, words))):
         if name not in files:
             yield Missing(kind="file", name=name)
     if not runs and needs_arguments(code):

@@ -87,7 +87,7 @@ def _judge_refused_otherwise(evidence: Evidence) -> Verdict | None:
     message = refused[-1].signature.message if refused[-1].signature is not None else ""
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
-        (Ground.CLEAN, Ground.KIND_ONLY, Ground.NOT_AS_REPORTED),
+        (Ground.CLEAN, Ground.KIND_ONLY, Ground.UNQUOTED),
         f"Not reproduced: {names} {_agree(refused, 'refuse')} the testcase: {quote_span(message, 200)}.",
         ("the report says that the testcase is accepted, and quotes no error to compare with",),
         evidence.find_indices(*needed),

@@ -438,7 +438,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             here = evidence.has_build_of_its_time()
             return make_verdict(
                 VerdictKind.NOT_REPRODUCED,
-                (Ground.CLEAN, Ground.OTHER_VALUES, Ground.NOT_AS_REPORTED if here else Ground.BUILD_NOT_HERE),
+                (Ground.CLEAN, Ground.OTHER_VALUES, *(() if here else (Ground.BUILD_NOT_HERE,))),
                 f"Not reproduced: it prints {quote_span(printed, 80)} on {where}, and never the values that the"
                 " report calls wrong.",
                 (_OTHER_MACHINE if here else "the failure may have been fixed before the oldest of these releases",),

@@ -38,6 +38,9 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
     Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
     extraction took the right output for the wrong one.
 
+    A report may name several releases, such as a clean one and a failing one. A failing release among them is no
+    contradiction if each clean one is older.
+
     A build that stands for the reported one contradicts only a report without message, stack and output, which any
     failure of the same kind matches. A clean build must lie between it and the failing ones: a neighbour may have the
     fix that the reporter's own build lacks.
@@ -49,7 +52,7 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         return None
     if evidence.combine_answers().get(plan.reported) is not Answer.GOOD:
         return None
-    if plan.claim.kind in QUANTITIES:
+    if plan.claim.kind in QUANTITIES or _names_change(evidence):
         return None  # "2 s with A, 25 s with B" names the good release as well
     if not named:
         return make_verdict(
@@ -68,6 +71,14 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         ("to decide: which of the quoted outputs is wrong, and on which release",),
         evidence.find_indices(plan.reported, *bad),
     )
+
+
+def _names_change(evidence: Evidence) -> bool:
+    """True if the report names a failing release, and each clean release is older than all failing ones."""
+    place = evidence.plan.order.index
+    good, bad = evidence.find_versions(Answer.GOOD), evidence.find_versions(Answer.BAD)
+    named = any(version in evidence.plan.claim.versions for version in bad)
+    return named and max(map(place, good)) < min(map(place, bad))
 
 
 def _is_long_gone(evidence: Evidence, reported: str, bad: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from bench.proving.fit import INTERCEPT, TUNED, Row, compute_probability, fit_weights
+from bench.proving.fit import INTERCEPT, Row, compute_probability, fit_weights
 from bot.verdict.grounds import BASES, IN_FAVOUR, MEANINGS, Ground, load_weights, weigh_grounds
 
 
@@ -26,8 +26,8 @@ def test_every_ground_has_a_weight_and_a_meaning() -> None:
 
 def test_the_fit_finds_the_rates_of_its_data() -> None:
     """Two hundred stories right in nineteen of twenty, and two hundred with a doubt, right in one of two."""
-    plain = [Row(f"a{n}", frozenset({INTERCEPT, TUNED, Ground.FAILS}), n % 20 > 0) for n in range(200)]
-    doubt = [Row(f"b{n}", frozenset({INTERCEPT, TUNED, Ground.FAILS, Ground.PORTED}), n % 2 > 0) for n in range(200)]
+    plain = [Row(f"a{n}", frozenset({INTERCEPT, Ground.FAILS}), n % 20 > 0) for n in range(200)]
+    doubt = [Row(f"b{n}", frozenset({INTERCEPT, Ground.FAILS, Ground.PORTED}), n % 2 > 0) for n in range(200)]
     weights = fit_weights([*plain, *doubt])
     assert abs(compute_probability(weights, plain[0].features) - 0.95) < 0.03
     assert abs(compute_probability(weights, doubt[0].features) - 0.5) < 0.05

@@ -65,11 +65,11 @@ def evidence(outcomes: Sequence[Outcome | None], *more: Observation, plan: Plan 
         ((P, P, P, S), VerdictKind.INCONCLUSIVE),
         ((I, I, I, I), VerdictKind.UNTESTABLE),
         ((U, U, U, U), VerdictKind.UNTESTABLE),
-        ((S, S, S, S), VerdictKind.DIFFERENT_FAILURE),
+        ((S, S, S, S), VerdictKind.INCONCLUSIVE),
         ((T, T, T, T), VerdictKind.INCONCLUSIVE),
         ((S, I, I, I), VerdictKind.UNTESTABLE),
         ((S, T, T, T), VerdictKind.INCONCLUSIVE),
-        ((I, I, I, S), VerdictKind.DIFFERENT_FAILURE),
+        ((I, I, I, S), VerdictKind.INCONCLUSIVE),
     ],
 )
 def test_verdicts_from_answers(outcomes: tuple[Outcome, ...], kind: VerdictKind) -> None:
@@ -431,11 +431,11 @@ def under(seen: Observation, **conditions: int) -> Observation:
 @pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
 @pytest.mark.parametrize("cause", ["memory", "threads", "hashes", "unknown"])
 def test_a_result_decided_outside_the_testcase_is_less_certain(outcomes: tuple[Outcome, ...], cause: str) -> None:
-    """Even if the answers agree: the verdict stays, the confidence is not high, and a reason explains this."""
+    """Even if the answers agree: the verdict stays, the confidence is lower, and a reason explains this."""
     again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
     steady, doubted = (judge(evidence(outcomes, *again, findings=found)) for found in ((), (differing(cause),)))
     assert doubted.kind is steady.kind
-    assert steady.confidence >= 0.9 > doubted.confidence
+    assert steady.confidence > doubted.confidence
     assert any(reason.startswith("on 1.3, ") for reason in doubted.reasons)
 
 
@@ -460,10 +460,10 @@ SOMETIMES = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, s
 def test_an_intermittent_failure_may_be_absent_by_luck(
     outcomes: tuple[Outcome, ...], found: tuple[Finding, ...], sure: bool
 ) -> None:
-    """A change between releases, or a failure for all random numbers, does not get high confidence."""
+    """A change between releases, or a failure for all random numbers, gets less confidence."""
     again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
-    assert (judge(evidence(outcomes, *again, findings=found, plan=SOMETIMES)).confidence >= 0.9) is sure
-    assert judge(evidence(outcomes, *again, findings=found)).confidence >= 0.9
+    doubted = judge(evidence(outcomes, *again, findings=found, plan=SOMETIMES))
+    assert (doubted.confidence == judge(evidence(outcomes, *again, findings=found)).confidence) is sure
 
 
 @pytest.mark.parametrize(
@@ -698,8 +698,45 @@ def test_a_wrong_value_that_no_pass_causes_gives_no_verdict() -> None:
     doubted = judge(evidence(seen[0], seen[1], plan=wrong, findings=(none,)))
     assert (doubted.kind, doubted.leaning) == (VerdictKind.INCONCLUSIVE, VerdictKind.CONFIRMED)
     assert "only the report says" in " ".join(doubted.reasons)
-    for plan, finding in ((PLAN, none), (wrong, llvm)):
-        assert judge(evidence(seen[0], seen[1], plan=plan, findings=(finding,))).kind is VerdictKind.CONFIRMED
+    assert judge(evidence(seen[0], seen[1], plan=PLAN, findings=(none,))).kind is VerdictKind.CONFIRMED
+    below = judge(evidence(seen[0], seen[1], plan=wrong, findings=(llvm,)))
+    assert (below.kind, below.leaning) == (VerdictKind.INCONCLUSIVE, VerdictKind.CONFIRMED)
+    assert "only the report, or its own testcase, says which value is right" in below.headline
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        Finding(kind=FindingKind.DEVICE_SPECIFIC, summary="s", evidence={"device": "vmvx"}),
+        Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "FuseOps", "version": "1.3"}),
+    ],
+    ids=["another device", "a pass"],
+)
+def test_a_second_computation_of_a_wrong_value_supports_the_report(finding: Finding) -> None:
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    told = judge(evidence((M, M, M, M), plan=wrong, findings=(finding,)))
+    assert told.kind is VerdictKind.CONFIRMED
+    alone = judge(evidence((M, M, M, M), plan=wrong))
+    assert (alone.kind, alone.leaning) == (VerdictKind.INCONCLUSIVE, VerdictKind.CONFIRMED)
+
+
+def test_a_crash_needs_no_support() -> None:
+    """Whatever a testcase asks, no compiler may end by a signal."""
+    crash = Signature(type="SIGSEGV", message="", frames=("lower",))
+    claim = Claim(kind=ClaimKind.CRASH, signature=crash, versions=("1.1",))
+    seen = tuple(observe(version, M, signature=crash) for version in ORDER)
+    crashed = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=seen, findings=()))
+    assert crashed.kind is VerdictKind.CONFIRMED
+    assert crashed.confidence > judge(evidence((M, M, M, M))).confidence
+
+
+def test_a_failing_release_that_the_report_names_beside_an_older_clean_one_is_no_contradiction() -> None:
+    """``| 1.1 | [1 2] |``, ``| 1.3 | does not compile |``: the first release named is the clean one."""
+    named = msgspec.structs.replace(
+        PLAN, claim=msgspec.structs.replace(CLAIM, versions=("1.1", "1.3")), reported="1.1"
+    )
+    assert judge(evidence((P, P, M, M), plan=named)).kind is VerdictKind.REGRESSION
+    assert judge(evidence((M, P, M, M), plan=named)).kind is VerdictKind.INCONCLUSIVE
 
 
 def vote(says: str) -> Finding:
@@ -1259,13 +1296,13 @@ def test_other_clean_ports_show_nothing(outcomes: Sequence[Outcome], ports: Sequ
 
 
 def test_ports_to_another_api_answer_a_quoted_failure_where_two_builds_agree() -> None:
-    """Never wrong values, and never where a build fails. The confidence is lower than for a change of notation."""
+    """Never wrong values, and never where a build fails. A change of notation counts at least as much."""
     ports = port_cleanly("1.0", "1.3", notation_only=False)
     verdict = judge(evidence((I, I, I, I), *ports))
     same = judge(evidence((I, I, I, I), *port_cleanly("1.0", "1.3")))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert "ported to a newer API" in verdict.headline
-    assert verdict.confidence < min(same.confidence, 0.8)
+    assert verdict.confidence <= same.confidence
     fails = observe("1.2", M, variant=Variant.PORTED)
     assert judge(evidence((I, I, I, I), *ports, fails)).kind is not VerdictKind.NOT_REPRODUCED
     for claim in (Claim(kind=ClaimKind.WRONG_RESULT, actual="[2]"), Claim(kind=ClaimKind.ERROR)):
@@ -1359,14 +1396,15 @@ ASKED = "Check failed: ErrorContext(fn=main, loc=param[0], param=x) expect Tenso
     ],
 )
 def test_an_error_from_a_check_of_the_arguments_is_named_as_such(toolchain: str, message: str, told: bool) -> None:
-    """The verdict stays, because it fails as reported; the reader decides whether the check is correct."""
+    """No verdict, because the testcase may call wrongly; the reader decides whether the check is correct."""
     signature = Signature(type="ValueError", message=message)
     claim = Claim(kind=ClaimKind.ERROR, signature=signature, versions=("1.1",))
     seen = [observe(version, M, signature=signature) for version in ORDER]
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain=toolchain)
     plan = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase)
     verdict = judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
-    assert verdict.kind is VerdictKind.CONFIRMED
+    assert VerdictKind.CONFIRMED in (verdict.kind, verdict.leaning)
+    assert (verdict.kind is VerdictKind.INCONCLUSIVE) is told
     assert ("a check of the arguments" in verdict.headline) is told
 
 

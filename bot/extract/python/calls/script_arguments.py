@@ -46,6 +46,50 @@ def list_files(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
+def list_read_words(code: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that a script opens to read: ``onnx.load(sys.argv[1])``, ``open(path)``."""
+    tree = parse_python(code)
+    if tree is None:
+        return
+    named: dict[str, int] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (at := _find_position(value)) is not None:
+                named[name] = at
+            case _:
+                pass
+    places = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *rest]) if _READS.match(
+                name
+            ):
+                at = named.get(first.id) if isinstance(first, ast.Name) else _find_position(first)
+                if at is not None and not _opens_to_write(rest):
+                    places.add(at)
+            case _:
+                pass
+    yield from (words[at - 1] for at in sorted(places) if at <= len(words))
+
+
+_READS = re.compile(r"(?:load\w*|open|read\w*|from_?file|mmap|parse_?file|compile_file)$")
+
+
+def _find_position(node: ast.expr) -> int | None:
+    """Return 2 for ``sys.argv[2]``; None for another expression."""
+    match node:
+        case ast.Subscript(
+            value=ast.Attribute(value=ast.Name(id="sys"), attr="argv"), slice=ast.Constant(value=int(at))
+        ) if at >= 1:
+            return at
+        case _:
+            return None
+
+
+def _opens_to_write(rest: Sequence[ast.expr]) -> bool:
+    return any(isinstance(one, ast.Constant) and set(str(one.value)) & set("wax") for one in rest[:1])
+
+
 def reads_arguments(code: str) -> bool:
     return "sys.argv" in code or "argparse" in code
 
@@ -61,10 +105,8 @@ def needs_arguments(code: str) -> bool:
 def _needs_word(node: ast.AST) -> bool:
     """True for ``sys.argv[1]``, and for a positional argument of a parser without a default."""
     match node:
-        case ast.Subscript(
-            value=ast.Attribute(value=ast.Name(id="sys"), attr="argv"), slice=ast.Constant(value=int(at))
-        ):
-            return at >= 1
+        case ast.Subscript():
+            return _find_position(node) is not None
         case ast.Call(
             func=ast.Attribute(attr="add_argument"), args=[ast.Constant(value=str(name)), *_], keywords=keywords
         ):

@@ -234,9 +234,13 @@ def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
 
 
 def split_lines(text: str) -> list[Line]:
-    """Split text into lines of tokens, without empty lines, and lines cut by "..."."""
-    kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
+    """Split text into lines of tokens, without empty lines, lines cut by "...", and the time before a message."""
+    kept = (_TIME_OF_DAY.sub("", line.strip()[:MAX_LINE_CHARS]) for line in text.splitlines())
     return [_split_tokens(line) for line in kept if line and "..." not in line and "…" not in line]
+
+
+_TIME_OF_DAY = re.compile(r"^\[\d{1,2}:\d\d:\d\d(?:\.\d{1,9})?\] ")
+"""What a logger writes before a message. The time differs in each run."""
 
 
 def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:

@@ -1,0 +1,42 @@
+"""Tell the models on which ONNX's evaluator (``onnx.reference``) departs from ONNX's definitions.
+
+The faults are those of onnx 1.23.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
+
+
+def departs_from_definition(model: Any, evaluator: Any) -> bool:
+    """Return True if the evaluator computes a node of the model in another way than ONNX defines.
+
+    - It pads pools wrongly: at the wrong end for ``SAME_LOWER``, or on another axis.
+    - It has one implementation of most operators, for their newest version. A model of an older operator set may mean
+      something else: up to version 12, ``Softmax`` flattens all axes from ``axis`` on.
+    """
+    schemas = importlib.import_module("onnx.defs")
+    versions = {one.domain: one.version for one in model.opset_import}
+    for node, runner in zip(model.graph.node, evaluator.rt_nodes_, strict=True):
+        if node.op_type in POOLS and any(one.name in ("pads", "auto_pad") for one in node.attribute):
+            return True
+        if re.search(r"_\d+$", type(runner).__name__):
+            continue  # an implementation for the model's own version
+        try:
+            posted = schemas.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
+            newest = schemas.get_schema(node.op_type, node.domain)
+        except Exception:  # an operator of another domain, which onnx does not know
+            continue
+        if _list_defaults(posted).items() - _list_defaults(newest).items():
+            return True
+    return False
+
+
+def _list_defaults(schema: Any) -> dict[str, str]:
+    """Return the default values of the attributes that have one, as text."""
+    texts = {name: str(attribute.default_value) for name, attribute in schema.attributes.items()}
+    return {name: text for name, text in texts.items() if text}
