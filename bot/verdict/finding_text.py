@@ -250,7 +250,8 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
     ),
     CallFault.DEMOTED: lambda evidence: (
         f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the testcase"
-        f" passes {_name(evidence, 'given')}; {_name(evidence, 'flag')} keeps the type"
+        f" {'computes in' if evidence.get('values') is True else 'passes'} {_name(evidence, 'given')};"
+        f" {_name(evidence, 'flag')} keeps the type"
     ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"

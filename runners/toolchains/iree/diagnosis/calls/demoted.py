@@ -1,8 +1,9 @@
-"""Find an argument in a type that the compiler replaces by default, and mend the call of the compiler.
+"""Find a testcase in a type that the compiler replaces by default, and mend the call of the compiler.
 
 ``iree-compile`` turns f64 into f32 unless it is told otherwise (``--iree-input-demote-f64-to-f32``, on by default;
 the flags for i64 and f32 are off by default). The compiled function then refuses an f64 argument, although the text
-declares f64.
+declares f64; or it takes its arguments, and computes the values of f32. The flag is documented, so that values of f32
+are no wrong values: this is the only wrong call that explains more than an error.
 """
 
 from __future__ import annotations
@@ -12,28 +13,60 @@ import re
 
 import msgspec
 
+from runners.core.failure.oracle import CHECKS, OUTPUT
 from runners.core.findings import CallFault
-from runners.core.protocol import Signature, Testcase, TestcaseKind
+from runners.core.protocol import Exited, Signature, Testcase, TestcaseKind
+from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
+from runners.toolchains.iree.diagnosis.reference import demote_floats, has_other_values
 
 KEEP = "--iree-input-demote-f64-to-f32=false"
 _REFUSED = re.compile(r"element type mismatch; expected f32 \(\w+\) but have f64\b")
 _COMPILES = frozenset({"compile_str", "compile_file"})
+_COMPUTES = re.compile(r"(?:\dx|\?x|[:<>,(]\s?)f64(?!\w)")
+"""The type in a program: ``4xf64``, ``: f64``, ``<f64>``."""
 MAX_CHARS = 200_000
 
 
 def find_demoted_argument(testcase: Testcase, signature: Signature) -> WrongCall | None:
     """Return the refusal of an f64 argument by a function that is declared with f64, mended by the flag."""
-    texts = (*testcase.files.values(), *map(" ".join, testcase.steps))
     declared = any("f64" in text for text in testcase.files.values())
-    if not declared or any("demote-f64" in text for text in texts) or _REFUSED.search(signature.message) is None:
+    if not declared or _REFUSED.search(signature.message) is None:
+        return None
+    return _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32"})
+
+
+def find_demoted_values(failure: Failure) -> WrongCall | None:
+    """Return the computation in f64 whose printed or checked values the report calls wrong, mended by the flag.
+
+    A crash or a refusal has another cause. So have values that f32 does not explain, by the definitions of the
+    operations.
+    """
+    testcase, seen = failure.testcase, failure.seen
+    checked = seen.signature is not None and seen.signature.type in (OUTPUT, *CHECKS)
+    if failure.is_flaky or not checked or not isinstance(seen.ended, Exited):
+        return None
+    if testcase.kind is TestcaseKind.COMMAND_LINE and not any(
+        step[0] == "iree-run-module" for step in testcase.steps
+    ):
+        return None
+    if not any(_COMPUTES.search(text) for text in testcase.files.values()) or _is_wrong_in_f32(failure):
+        return None
+    return _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32", "values": True})
+
+
+def _mend(testcase: Testcase, evidence: dict[str, object]) -> WrongCall | None:
+    texts = (*testcase.files.values(), *map(" ".join, testcase.steps))
+    if any("demote-f64" in text for text in texts):
         return None
     mended = _mend_program(testcase) if testcase.kind is TestcaseKind.PYTHON else _mend_commands(testcase)
-    if mended is None:
-        return None
-    return WrongCall(
-        fault=CallFault.DEMOTED, evidence={"flag": KEEP, "given": "f64", "taken": "f32"}, mended=(mended,)
-    )
+    return None if mended is None else WrongCall(fault=CallFault.DEMOTED, evidence=evidence, mended=(mended,))
+
+
+def _is_wrong_in_f32(failure: Failure) -> bool:
+    """True if the same program with f32 in the place of f64 has other values than those that were printed."""
+    narrow = demote_floats(failure.testcase)
+    return narrow is not None and has_other_values(narrow, failure.seen.excerpt)
 
 
 def _mend_commands(testcase: Testcase) -> Testcase | None:

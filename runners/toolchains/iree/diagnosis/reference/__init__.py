@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import re
 
+import msgspec
+
 from runners.core.failure.parse import WRONG_OUTPUT
 from runners.core.findings import BY_DEFINITION, EXACT, VOTE, Vote
-from runners.core.protocol import Exited, Finding, FindingKind
+from runners.core.protocol import Exited, Finding, FindingKind, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 _PRINTED = re.compile(
-    r"(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n(?P<shape>(?:\d{1,9}x){0,8})"
+    r"(?:(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n|^result\[\d{1,2}\]: )(?P<shape>(?:\d{1,9}x){0,8})"
     r"(?P<element>u?i\d{1,2}|b?f\d\w{1,10})=(?P<values>[^\n]{1,20000})",
     re.M,
 )
@@ -30,26 +32,79 @@ _OTHER_SUMS = 1e-2
 def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     """Compute the results of a program by the definitions of its operations, and compare the printed ones."""
     seen = failure.seen
-    printed = list(_PRINTED.finditer(seen.excerpt))
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
-    if not printed or not (wrong or seen.ended == Exited(code=0)):
+    if not (wrong or seen.ended == Exited(code=0)):
         return NOTHING_FOUND
-    results = compute_program(failure.testcase)
-    if results is None or len(printed) != len(results) or f"result[{len(results)}]" in seen.excerpt:
+    compared = _compare_results(failure.testcase, seen.excerpt)
+    if (narrow := demote_floats(failure.testcase)) is not None:
+        compared = _combine(compared, _compare_results(narrow, seen.excerpt))
+    if compared is None:
         return NOTHING_FOUND
-    compared = [_compare_result(one, right) for one, right in zip(printed, results, strict=True)]
-    if None in compared:
-        return NOTHING_FOUND
-    known = [one for one in compared if one is not None]
-    differing = next((one for one in known if "at" in one), None)
+    differing = next((one for one in compared if "at" in one), None)
     vote = Vote.AGREES if differing is None else Vote.DIFFERS
-    told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in known)} if differing is None else differing
+    told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in compared)} if differing is None else differing
     finding = Finding(
         kind=FindingKind.REFERENCE,
         summary=f"the definitions of the operations give {'another value' if differing else 'the same value'}",
         evidence={"name": BY_DEFINITION, VOTE: vote.value, "version": seen.version, **told},
     )
     return Diagnosis(findings=(finding,))
+
+
+def has_other_values(testcase: Testcase, excerpt: str) -> bool:
+    """True if the definitions give another value than the output of a run."""
+    compared = _compare_results(testcase, excerpt)
+    return compared is not None and _differs(compared)
+
+
+def demote_floats(testcase: Testcase) -> Testcase | None:
+    """Return the program with f32 in the place of f64, as the compiler compiles it; None if it keeps the types."""
+    texts = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
+    words = [word for step in testcase.steps for word in step]
+    if not any(map(_WIDE.search, texts)) or any("demote" in word or len(word) > MAX_CHARS for word in words):
+        return None
+    return msgspec.structs.replace(
+        testcase,
+        files={name: _WIDE.sub("f32", text[:MAX_CHARS]) for name, text in testcase.files.items()},
+        steps=tuple(
+            tuple(_WIDE.sub("f32", word) if word.startswith("--input=") else word for word in step)
+            for step in testcase.steps
+        ),
+    )
+
+
+_WIDE = re.compile(r"(?<![A-Za-wyz_%@#.])f64(?!\w)")
+"""The type, also in ``4xf64``."""
+MAX_CHARS = 200_000
+_Compared = list[dict[str, object]]
+
+
+def _differs(compared: _Compared) -> bool:
+    return any("at" in one for one in compared)
+
+
+def _combine(own: _Compared | None, narrow: _Compared | None) -> _Compared | None:
+    """Return the comparison on which f64 and f32 agree; None where the type decides.
+
+    The program asks for f64, and the compiler computes in f32 by default. A result in f64 is printed in f32: then
+    only the computation in f32 can be compared.
+    """
+    if narrow is None:
+        return None
+    if _differs(narrow):
+        return narrow if own is None or _differs(own) else None
+    return own if own is not None and not _differs(own) else None
+
+
+def _compare_results(testcase: Testcase, excerpt: str) -> _Compared | None:
+    """Compare each printed result; None without a vote."""
+    printed = list(_PRINTED.finditer(excerpt))
+    results = compute_program(testcase) if printed else None
+    if results is None or len(printed) != len(results) or f"result[{len(results)}]" in excerpt:
+        return None
+    compared = [_compare_result(one, right) for one, right in zip(printed, results, strict=True)]
+    known = [one for one in compared if one is not None]
+    return known if len(known) == len(compared) else None
 
 
 def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] | None:

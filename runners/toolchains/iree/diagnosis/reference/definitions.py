@@ -77,6 +77,21 @@ def round_float(value: float, kept: FloatFormat) -> float:
     return math.copysign(rounded if abs(rounded) <= kept.largest else kept.beyond, value) if rounded else 0.0 * value
 
 
+_CODES = {
+    **{"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q"},
+    **{"ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q"},
+}
+
+
+def keep_bits(value: Number, source: str, target: str) -> Number | None:
+    """Return the value whose bits in one type are those of another; None for other widths, and for NaN."""
+    one, other = _CODES.get(source), _CODES.get(target)
+    if one is None or other is None or struct.calcsize(f"<{one}") != struct.calcsize(f"<{other}"):
+        return None
+    result: Number = struct.unpack(f"<{other}", struct.pack(f"<{one}", wrap_value(value, source)))[0]
+    return None if math.isnan(value) or math.isnan(result) else result
+
+
 def to_unsigned(value: int, bits: int) -> int:
     return value & ((1 << bits) - 1)
 
@@ -110,6 +125,9 @@ INTEGER_PAIRS: Mapping[str, Callable[[int, int, int], int | None]] = {
     "minui": lambda a, b, bits: min(a, b, key=lambda n: to_unsigned(n, bits)),
     "shli": lambda a, b, bits: a << b if 0 <= b < bits else None,
     "shrsi": lambda a, b, bits: a >> b if 0 <= b < bits else None,
+    "ceildivsi": lambda a, b, bits: None if _divide(a, b, bits) is None else -(-a // b),
+    "floordivsi": lambda a, b, bits: None if _divide(a, b, bits) is None else a // b,
+    "ceildivui": lambda a, b, bits: -(-to_unsigned(a, bits) // to_unsigned(b, bits)) if b else None,
     "shrui": lambda a, b, bits: to_unsigned(a, bits) >> b if 0 <= b < bits else None,
 }
 
@@ -127,6 +145,13 @@ def _choose(pick: Callable[..., float]) -> Callable[[float, float], float]:
     )
 
 
+def remain_float(a: float, b: float) -> float:
+    """``fmod`` of C, whose sign is that of the dividend."""
+    if math.isinf(a) or not b or math.isnan(a) or math.isnan(b):
+        return math.nan
+    return math.fmod(a, b)
+
+
 FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
     "addf": operator.add,
     "subf": operator.sub,
@@ -134,6 +159,7 @@ FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
     "divf": _divide_floats,
     "maximumf": _choose(max),
     "minimumf": _choose(min),
+    "remf": remain_float,
     "maxnumf": lambda a, b: b if math.isnan(a) else a if math.isnan(b) else max(a, b),
     "minnumf": lambda a, b: b if math.isnan(a) else a if math.isnan(b) else min(a, b),
 }
@@ -174,6 +200,11 @@ def _keep_integral(function: Callable[[float], float]) -> Callable[[float], floa
     return lambda a: math.copysign(float(function(a)), a) if math.isfinite(a) else a
 
 
+def _grow_at_one(a: float) -> float:
+    """``atanh`` has two poles."""
+    return math.copysign(math.inf, a) if abs(a) == 1 else _grow(math.atanh)(a)
+
+
 FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "neg": operator.neg,
     "abs": abs,
@@ -201,6 +232,10 @@ FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "sinh": _grow(lambda a: math.copysign(_grow(math.sinh)(abs(a)), a)),
     "cosh": _grow(math.cosh),
     "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": _grow(math.acosh),
+    "atanh": _grow_at_one,
+    "lgamma": lambda a: math.inf if a <= 0 and a == math.floor(a) else _grow(math.lgamma)(a),
     "erf": math.erf,
     "erfc": math.erfc,
     "logistic": lambda a: 1.0 / (1.0 + math.exp(-a)) if a > -700 else 0.0,
@@ -216,6 +251,11 @@ _FLOAT_SINGLES: Mapping[str, Callable[[float], float]] = {
 _INTEGER_SINGLES: Mapping[str, Callable[[int, int], int]] = {
     "math.absi": lambda a, _: abs(a),
     "math.ctpop": lambda a, bits: to_unsigned(a, bits).bit_count(),
+    "math.ctlz": lambda a, bits: bits - to_unsigned(a, bits).bit_length(),
+    "math.cttz": lambda a, bits: ((a & -a).bit_length() - 1) if a else bits,
+}
+_OTHER_PAIRS: Mapping[str, Callable[[float, float], float]] = {
+    **{"math.powf": power, "math.atan2": math.atan2, "math.copysign": math.copysign},
 }
 ORDERS: Mapping[str, Callable[[Number, Number], bool]] = {
     **{"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le},
@@ -235,12 +275,16 @@ def _compute(operation: str, element: str, values: list[Number]) -> Number | Non
         if element in FLOATS:
             if len(values) == 2 and dialect == "arith" and name in FLOAT_PAIRS:
                 return FLOAT_PAIRS[name](values[0], values[1])
-            if len(values) == 2 and operation == "math.powf":
-                return power(values[0], values[1])
+            if len(values) == 2 and operation in _OTHER_PAIRS:
+                return _OTHER_PAIRS[operation](values[0], values[1])
+            if len(values) == 3 and operation == "math.fma":
+                return values[0] * values[1] + values[2]
             return _FLOAT_SINGLES[operation](values[0]) if operation in _FLOAT_SINGLES and len(values) == 1 else None
         bits, whole = count_bits(element), [int(value) for value in values]
         if len(whole) == 2 and dialect == "arith" and name in INTEGER_PAIRS:
             return INTEGER_PAIRS[name](whole[0], whole[1], bits)
+        if len(whole) == 2 and operation == "math.ipowi" and 0 <= whole[1] <= 64:
+            return int(whole[0] ** whole[1])
         return (
             _INTEGER_SINGLES[operation](whole[0], bits) if operation in _INTEGER_SINGLES and len(whole) == 1 else None
         )
@@ -276,5 +320,10 @@ def convert(operation: str, value: Number, source: str, target: str) -> Number |
         case "fptosi":
             fits = math.isfinite(value) and wrap_value(math.trunc(value), target) == math.trunc(value)
             return math.trunc(value) if fits else None
+        case "fptoui":
+            fits = math.isfinite(value) and 0 <= math.trunc(value) < 1 << count_bits(target)
+            return wrap_value(math.trunc(value), target) if fits else None
+        case "bitcast":
+            return keep_bits(value, source, target)
         case _:
             return None

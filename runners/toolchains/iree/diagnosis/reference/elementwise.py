@@ -18,16 +18,16 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     is_known,
     wrap_value,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, find_closing
+from runners.toolchains.iree.diagnosis.reference.statements import Region, UndefinedResult, find_closing, read_literal
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
 
-MAX_CHARS, MAX_ELEMENTS, MAX_LINES = 20_000, 10_000, 200
+MAX_CHARS, MAX_ELEMENTS, MAX_LINES, MAX_FUNCTIONS = 20_000, 10_000, 200, 20
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
 _FUNCTION = re.compile(
-    r"^[ \t]*func\.func[ \t]+(?:public[ \t]+)?@(?P<name>[\w$.-]{1,200})\((?P<arguments>[^()]{0,4000})\)"
-    r"[^\n]{0,1000}\{[ \t]*$",
+    r"^[ \t]*func\.func[ \t]+(?:(?P<visibility>public|private)[ \t]+)?@(?P<name>[\w$.-]{1,200})"
+    r"\((?P<arguments>[^()]{0,4000})\)[^\n]{0,1000}\{[ \t]*$",
     re.M,
 )
 _ARGUMENT = re.compile(rf"(?P<name>{_VALUE})\s*:\s*{_TYPE.format('t')}\s*(?:,|$)")
@@ -46,7 +46,7 @@ _CONVERT = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>\w+)\s+(?P<of>{_VALUE})\s*:\s*{_TYPE.format('s')}\s+to\s+{_TYPE.format('t')}$"
 )
 _COMPUTE = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE})?)\s*:\s*{_TYPE.format('t')}$"
+    rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE}){{0,2}})\s*:\s*{_TYPE.format('t')}$"
 )
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
@@ -63,9 +63,13 @@ class CalledFunction:
     """The words of the run that pass arguments."""
     maps: dict[str, str]
     """Aliases of affine maps in the text."""
+    others: dict[str, Region]
+    """The other functions of the text, which it may call."""
 
 
-_KEEPS_TYPES = re.compile(r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla)$")
+_KEEPS_TYPES = re.compile(
+    r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla)$|--iree-input-demote-f64-to-f32=(?:false|0)$"
+)
 
 
 def find_called_function(testcase: Testcase) -> CalledFunction | None:
@@ -76,31 +80,41 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
         return None
     text = re.sub(r"//[^\n]*", "", sources[0])
     called = find_called(runs[0])
-    functions = [one for one in _FUNCTION.finditer(text) if called in (None, one["name"])]
+    listed = list(_FUNCTION.finditer(text))
+    public = [one for one in listed if one["visibility"] != "private"]
+    functions = [one for one in public if called in (None, one["name"])]
     flags = [word for step in testcase.steps for word in step if word.startswith("--iree-input")]
-    if len(functions) != 1 or not all(map(_KEEPS_TYPES.match, flags)):
+    if len(functions) != 1 or not all(map(_KEEPS_TYPES.match, flags)) or len(listed) > MAX_FUNCTIONS:
         return None
-    begin = text.rindex("{", 0, functions[0].end())
     try:
-        end = find_closing(text, begin)
+        bodies = {one["name"]: _cut_body(text, one) for one in listed}
     except UndefinedResult:
         return None
     return CalledFunction(
         arguments=functions[0]["arguments"],
-        body=text[begin + 1 : end],
+        body=bodies[functions[0]["name"]].text,
         inputs=tuple(word for word in runs[0] if word.startswith("--input=")),
         maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
+        others=bodies,
     )
+
+
+def _cut_body(text: str, function: re.Match[str]) -> Region:
+    begin = text.rindex("{", 0, function.end())
+    names = re.findall(rf"({_VALUE})\s*:", function["arguments"])
+    return Region(tuple(names), text[begin + 1 : find_closing(text, begin)])
 
 
 def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
     """Return the arguments of a function, by the words of its call; None if they do not fit together."""
-    arguments = list(_ARGUMENT.finditer(listed))
-    if len(arguments) != len(inputs) or _ARGUMENT.sub("", listed).strip():
+    plain = re.sub(r"\{[^{}]*\}", "", listed)  # attributes
+    arguments = list(_ARGUMENT.finditer(plain))
+    if len(arguments) != len(inputs) or _ARGUMENT.sub("", plain).strip():
         return None
     given: dict[str, Values] = {}
     for argument, word in zip(arguments, inputs, strict=True):
         found, element = _INPUT.match(word), argument["tin"] or argument["talone"]
+        element = "i64" if element == "index" else element
         if found is None or not is_known(element) or not _fits(argument["tshape"] or "", found["shape"] or ""):
             return None
         shape = tuple(int(n) for n in (found["shape"] or "").split("x")[:-1])
@@ -131,14 +145,11 @@ def run_line(line: str, known: dict[str, Values]) -> bool:
     found: re.Match[str] | None
     if found := _CONSTANT.match(line):
         element = found["tin"] or found["talone"]
-        value = (
-            read_number(
-                {"true": "1", "false": "0"}.get(found["dense"] or found["one"], found["dense"] or found["one"]),
-                element,
-            )
-            if is_known(element)
-            else None
-        )
+        word = found["dense"] or found["one"]
+        try:
+            value = read_literal(word, element) if is_known(element) else None
+        except UndefinedResult:
+            return False
         return _keep(known, found["to"], element, [value])
     if found := _COMPARE.match(line):
         operands = _get_operands(known, found["a"], found["b"])

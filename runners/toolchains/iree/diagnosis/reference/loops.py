@@ -1,4 +1,4 @@
-"""Run ``linalg.fill``, ``linalg.generic`` with any affine maps, and the operations of `_NAMED`. Pure.
+"""Run ``linalg.fill``, ``linalg.generic`` with any affine maps, and named operations as such loops. Pure.
 
 A reduction begins with the tensor that ``outs`` gives, as the operations define.
 """
@@ -14,20 +14,27 @@ from itertools import product
 
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
-from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, read_shape
-from runners.toolchains.iree.diagnosis.reference.tensors import Values
+from runners.toolchains.iree.diagnosis.reference.named_loops import find_named, write_generic
+from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult, read_shape
+from runners.toolchains.iree.diagnosis.reference.tensors import Values, find_place, is_near
 
 MAX_STEPS = 100_000
 """Most iterations of one operation."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _OPERATION = re.compile(
-    rf"\s*(?P<to>{_VALUE})\s*=\s*linalg\.(?P<name>\w+)\s*(?P<attributes>\{{[^{{}}]*\}})?\s*"
-    rf"ins\((?P<ins>[^:()]*):[^()]*\)\s*outs\((?P<outs>{_VALUE})\s*:[^()]*\)\s*"
-    r"(?:\{\s*\^\w+\((?P<elements>[^()]*)\)\s*:(?P<body>[^{}^]*)\}\s*)?->\s*tensor<(?P<type>[^<>]*)>[ \t]*$",
+    rf"\s*+{_VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{_VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
+    r"(?P<attributes>\{[^{}]*\})?\s*+"
+    rf"(?:ins\((?P<ins>[^:()]*):[^()]*\)\s*+)?outs\((?P<outs>[^:()]*):[^()]*\)\s*+"
+    r"(?:\{\s*+\^\w+\((?P<elements>[^()]*)\)\s*+:(?P<body>[^{}^]*)\}\s*+)?->\s*+"
+    r"(?P<types>tensor<[^<>]*>|\((?:\s*+tensor<[^<>]*>\s*+,?)*\))[ \t]*$",
     re.M,
 )
 _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _YIELD = re.compile(r"linalg\.yield\s")
+_COUNTER = re.compile(rf"(?P<to>{_VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
+_EXTRACT = re.compile(
+    rf"(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VALUE})\[(?P<at>[^\[\]]*)\]\s*:\s*tensor<[^<>]*>$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +43,93 @@ class _Loops:
 
     kinds: tuple[str, ...]
     maps: tuple[str, ...]
-    """One for each input and one for the result, as ``affine_map`` texts."""
+    """One for each input and one for each result, as ``affine_map`` texts."""
     elements: tuple[str, ...]
     """The names of one element of each operand."""
     lines: tuple[str, ...]
 
 
-def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -> Values:
-    """Return the result of one ``linalg`` operation. Raises `UndefinedResult` for any other."""
-    operation = _OPERATION.match(text)
-    result = _run_operation(operation, known, maps) if operation is not None else None
-    if result is None:
+def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -> list[Values]:
+    """Return the results of one ``linalg`` operation. Raises `UndefinedResult` for any other."""
+    operation = _OPERATION.match(write_generic(text))
+    results = _run_operation(operation, known, maps) if operation is not None else None
+    if results is None:
         raise UndefinedResult(text[:80])
-    return result
+    return results
 
 
-def _run_operation(found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]) -> Values | None:
-    *extents, element = found["type"].split("x")
-    if not is_known(element) or not all(extent.isdigit() for extent in extents):
-        return None
-    shape = tuple(map(int, extents))
-    if math.prod(shape) > MAX_STEPS:
-        return None
-    names = [name.strip() for name in found["ins"].split(",")]
+def _run_operation(
+    found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]
+) -> list[Values] | None:
+    types = [_read_type(one) for one in re.findall(r"tensor<([^<>]*)>", found["types"])]
+    names = [name.strip() for name in (found["ins"] or "").split(",") if name.strip()]
+    outs = [name.strip() for name in found["outs"].split(",")]
     inputs = [known[name] for name in names if name in known]
-    if found["name"] == "fill":
-        filled = len(inputs) == len(names) == 1 and len(inputs[0].numbers) == 1
-        return Values(element, inputs[0].numbers * math.prod(shape), shape) if filled else None
-    loops = _read_generic(found, aliases) if found["name"] == "generic" else _read_named(found, element)
-    start = known.get(found["outs"])
-    if loops is None or len(loops.maps) != len(names) + 1:
+    if len(outs) != len(types) or any(math.prod(one.shape) > MAX_STEPS for one in types):
         return None
-    if found["name"] != "generic" and found["name"].startswith("pooling"):
+    if found["name"] == "fill":
+        filled = len(inputs) == len(names) == len(types) == 1 and len(inputs[0].numbers) == 1
+        return [_fill(types[0], inputs[0].numbers[0], inputs[0].is_rounded)] if filled else None
+    loops = _read_generic(found, aliases) if found["name"] == "generic" else _read_named(found, types[0].element)
+    if loops is None or len(loops.maps) != len(names) + len(outs):
+        return None
+    if found["name"].startswith("pooling"):
         window = _find_window(found)
-        inputs = [*inputs[:1], Values(element, (0,), window)] if window else []
+        inputs = [*inputs[:1], Values(types[0].element, (0,), window)] if window else []
     if len(inputs) != len(names):
         return None
-    if start is None and "reduction" not in loops.kinds and not _reads_result(loops):
-        start = Values(element, (0,) * math.prod(shape), shape)  # the tensor is overwritten
-    if start is None:
+    starts = [
+        _find_start(loops, known.get(name), one, at - len(outs))
+        for at, (name, one) in enumerate(zip(outs, types, strict=True))
+    ]
+    begun = [one for one in starts if one is not None]
+    if len(begun) < len(starts):
         return None
-    result = _run_loops(loops, inputs, replace(start, shape=shape), known)
-    if result is None or "reduction" not in loops.kinds or element not in FLOATS:
-        return result
+    results = _run_loops(loops, inputs, begun, known)
+    reduces = "reduction" in loops.kinds
+    if results is None or not _may_round(loops, [*inputs, *begun]):
+        return results
     wide = _run_loops(
         _widen(loops),
         [_widen_values(one) for one in inputs],
-        _widen_values(replace(start, shape=shape)),
+        [_widen_values(one) for one in begun],
         {name: _widen_values(one) for name, one in known.items()},
     )
-    return replace(result, is_rounded=result.is_rounded or wide is None or wide.numbers != result.numbers)
+    if wide is None:
+        return [replace(one, is_rounded=True) for one in results]
+    pairs = zip(results, wide, strict=True)
+    exact = all(own.numbers == one.numbers if reduces else is_near(own, one) for own, one in pairs)
+    return [replace(one, is_rounded=one.is_rounded or not exact) for one in results]
+
+
+def _may_round(loops: _Loops, operands: Sequence[Values]) -> bool:
+    """True if another order of additions, or a product that is not rounded before it is added, may change a result.
+
+    A body without a reduction that rounds by itself (``arith.truncf``) means its rounding.
+    """
+    if not any(one.element in FLOATS for one in operands):
+        return False
+    return "reduction" in loops.kinds or not any("truncf" in line for line in loops.lines)
+
+
+def _read_type(text: str) -> TensorType:
+    *extents, element = text.split("x")
+    if not is_known(element) or not all(extent.isdigit() for extent in extents):
+        raise UndefinedResult(text[:80])
+    return TensorType(element, tuple(map(int, extents)))
+
+
+def _fill(of: TensorType, number: Number, is_rounded: bool = False) -> Values:
+    return Values(of.element, (number,) * math.prod(of.shape), of.shape, is_rounded)
+
+
+def _find_start(loops: _Loops, given: Values | None, of: TensorType, at: int) -> Values | None:
+    """Return the tensor with which a result begins; None if it was never written and is read."""
+    if given is not None:
+        return replace(given, shape=of.shape)
+    name = re.escape(loops.elements[at])
+    is_read = any(re.search(rf"{name}(?![\w$.-])", line) for line in loops.lines)
+    return None if "reduction" in loops.kinds or is_read else _fill(of, 0)  # the tensor is overwritten
 
 
 def _widen(loops: _Loops) -> _Loops:
@@ -97,10 +141,6 @@ def _widen_values(values: Values) -> Values:
     return replace(values, element="f64") if values.element in FLOATS else values
 
 
-def _reads_result(loops: _Loops) -> bool:
-    return any(re.search(rf"{re.escape(loops.elements[-1])}(?![\w$.-])", line) for line in loops.lines)
-
-
 def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | None:
     attributes = found["attributes"] or ""
     kinds = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", attributes)
@@ -108,83 +148,40 @@ def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | 
     maps = tuple(aliases.get(one, one) for one in _MAP.findall(attributes.partition("iterator_types")[0]))
     if kinds is None or not elements or len(maps) != len(elements):
         return None
-    lines = tuple(filter(None, map(str.strip, found["body"].split("\n"))))
+    body = re.sub(r"(?<![\w.%$-])index\b", "i64", found["body"])
+    lines = tuple(filter(None, map(str.strip, body.split("\n"))))
     return _Loops(tuple(re.findall(r"\w+", kinds[1])), maps, tuple(elements), lines[:MAX_LINES])
-
-
-# ---------------------------------------------------------------------------------------------- named operations
-
-_WINDOW = "h * SH + y * DH, w * SW + x * DW"
-"""The rows and columns under a window, by the strides and the dilations."""
-_NAMED: Mapping[str, tuple[str, tuple[str, ...], str]] = {
-    "matmul": ("i j | k", ("i, k", "k, j", "i, j"), "product"),
-    "batch_matmul": ("b i j | k", ("b, i, k", "b, k, j", "b, i, j"), "product"),
-    "matvec": ("i | k", ("i, k", "k", "i"), "product"),
-    "vecmat": ("j | k", ("k", "k, j", "j"), "product"),
-    "dot": ("| k", ("k", "k", ""), "product"),
-    "pooling_nhwc_max": ("n h w c | y x", (f"n, {_WINDOW}, c", "y, x", "n, h, w, c"), "maximum"),
-    "pooling_nhwc_min": ("n h w c | y x", (f"n, {_WINDOW}, c", "y, x", "n, h, w, c"), "minimum"),
-    "pooling_nhwc_sum": ("n h w c | y x", (f"n, {_WINDOW}, c", "y, x", "n, h, w, c"), "sum"),
-    "pooling_nchw_max": ("n c h w | y x", (f"n, c, {_WINDOW}", "y, x", "n, c, h, w"), "maximum"),
-    "pooling_nchw_sum": ("n c h w | y x", (f"n, c, {_WINDOW}", "y, x", "n, c, h, w"), "sum"),
-    "conv_2d_nhwc_hwcf": ("n h w f | y x c", (f"n, {_WINDOW}, c", "y, x, c, f", "n, h, w, f"), "product"),
-    "conv_2d_nchw_fchw": ("n f h w | c y x", (f"n, c, {_WINDOW}", "f, c, y, x", "n, f, h, w"), "product"),
-}
-"""Operation → its parallel and reduction loops, the maps of its operands, and the combination of each iteration."""
 
 
 def _read_named(found: re.Match[str], element: str) -> _Loops | None:
     """Return the loop nest of a named operation, from its definition."""
-    if found["name"] not in _NAMED or found["body"] is not None:
+    named = find_named(found["name"], found["attributes"] or "", element) if found["body"] is None else None
+    if named is None:
         return None
-    loops, operands, how = _NAMED[found["name"]]
-    parallel, reduced = (re.findall(r"\w", part) for part in loops.split("|"))
-    attributes = found["attributes"] or ""
-    for letter, name in (("S", "strides"), ("D", "dilations")):
-        pair = _read_pair(attributes, name)
-        if pair is None:
-            return None
-        operands = tuple(
-            one.replace(f"{letter}H", str(pair[0])).replace(f"{letter}W", str(pair[1])) for one in operands
-        )
-    listed = ", ".join((*parallel, *reduced))
-    suffix = "f" if element in FLOATS else "i"
-    steps = {
-        "product": (f"%m = arith.mul{suffix} %a, %b : {element}", f"%r = arith.add{suffix} %o, %m : {element}"),
-        "sum": (f"%r = arith.add{suffix} %o, %a : {element}",),
-        "maximum": (f"%r = arith.max{'imumf' if suffix == 'f' else 'si'} %o, %a : {element}",),
-        "minimum": (f"%r = arith.min{'imumf' if suffix == 'f' else 'si'} %o, %a : {element}",),
-    }[how]
+    listed = ", ".join((*named.parallel, *named.reduced))
     return _Loops(
-        kinds=("parallel",) * len(parallel) + ("reduction",) * len(reduced),
-        maps=tuple(f"affine_map<({listed}) -> ({one})>" for one in operands),
-        elements=("%a", "%b", "%o"),
-        lines=(*steps, f"linalg.yield %r : {element}"),
+        kinds=("parallel",) * len(named.parallel) + ("reduction",) * len(named.reduced),
+        maps=tuple(f"affine_map<({listed}) -> ({one})>" for one in named.maps),
+        elements=named.elements,
+        lines=named.lines,
     )
-
-
-def _read_pair(attributes: str, name: str) -> tuple[int, int] | None:
-    """Return ``strides = dense<2>`` or ``dense<[2, 1]>`` as a pair; ones if the attribute is absent."""
-    found = re.search(rf"\b{name}\s*=\s*dense<\[?([\d, ]+)\]?>", attributes)
-    if found is None:
-        return None if re.search(rf"\b{name}\b", attributes) else (1, 1)
-    numbers = [int(one) for one in re.findall(r"\d+", found[1])]
-    return (numbers[0], numbers[-1]) if 1 <= len(numbers) <= 2 else None
 
 
 def _find_window(found: re.Match[str]) -> tuple[int, ...]:
     """Return the extents of a pooling's window, of which only the type matters."""
-    typed = re.search(r"ins\([^:()]*:[^()]*?tensor<[^<>]*>\s*,\s*tensor<((?:\d{1,9}x){1,2})\w+>", found[0])
+    typed = re.search(r"ins\([^:()]*:[^()]*?tensor<[^<>]*>\s*,\s*tensor<((?:\d{1,9}x){1,3})\w+>", found[0])
     return read_shape(typed[1]) if typed else ()
 
 
 # ---------------------------------------------------------------------------------------------- loops
 
 
-def _run_loops(loops: _Loops, inputs: Sequence[Values], start: Values, known: Mapping[str, Values]) -> Values | None:
+def _run_loops(
+    loops: _Loops, inputs: Sequence[Values], starts: Sequence[Values], known: Mapping[str, Values]
+) -> list[Values] | None:
     """Run a loop nest: for each point of the reduction loops, all points of the parallel loops at once."""
     maps = [_read_map(one) for one in loops.maps]
-    operands = [*inputs, start]
+    operands = [*inputs, *starts]
     read = [one for one in maps if one is not None]
     if len(read) < len(maps) or len({one.dimensions for one in read}) != 1:
         return None
@@ -196,45 +193,65 @@ def _run_loops(loops: _Loops, inputs: Sequence[Values], start: Values, known: Ma
     if len(reduced) + len(parallel) != len(extents):
         return None
     points = list(product(*(range(extents[at]) for at in parallel)))
-    result = [wrap_value(number, start.element) for number in start.numbers]
-    outer = {name: one for name, one in known.items() if len(one.numbers) == 1 and name not in loops.elements}
+    results = [[wrap_value(number, one.element) for number in one.numbers] for one in starts]
+    outer = {name: one for name, one in known.items() if name not in loops.elements}
     for step in product(*(range(extents[at]) for at in reduced)):
         index = [dict(zip((*parallel, *reduced), (*point, *step), strict=True)) for point in points]
         pairs = zip(read, operands, strict=True)
         places = [[_find_place(one, operand.shape, at) for at in index] for one, operand in pairs]
         if any(place is None for each in places for place in each):
             return None
-        values = _run_body(loops, operands, places, result, outer)
+        columns: list[Sequence[Number]] = [*(one.numbers for one in inputs), *results]
+        elements = [
+            Values(one.element, tuple(numbers[place % len(numbers)] for place in each if place is not None))
+            for one, numbers, each in zip(operands, columns, places, strict=True)
+        ]
+        values = _run_body(loops, elements, index, outer)
         if values is None:
             return None
-        for place, number in zip(places[-1], values, strict=True):
-            assert place is not None
-            result[place] = number
-    return Values(start.element, tuple(result), start.shape, any(one.is_rounded for one in inputs))
+        for numbers, each, new in zip(results, places[len(inputs) :], values, strict=True):
+            for place, number in zip(each, new, strict=True):
+                assert place is not None
+                numbers[place] = number
+    rounded = any(one.is_rounded for one in (*inputs, *starts))
+    return [
+        replace(one, numbers=tuple(numbers), is_rounded=rounded) for one, numbers in zip(starts, results, strict=True)
+    ]
 
 
 def _run_body(
-    loops: _Loops,
-    operands: Sequence[Values],
-    places: Sequence[Sequence[int | None]],
-    result: Sequence[Number],
-    outer: Mapping[str, Values],
-) -> tuple[Number, ...] | None:
+    loops: _Loops, elements: Sequence[Values], index: Sequence[Mapping[int, int]], outer: Mapping[str, Values]
+) -> list[tuple[Number, ...]] | None:
     """Run the lines of a body for all parallel points at once. Return what they yield."""
-    inner = dict(outer)
-    for name, operand, each in zip(loops.elements, operands, places, strict=True):
-        numbers = result if operand is operands[-1] else operand.numbers
-        element = operands[-1].element if name == "%b" and len(operand.numbers) < 2 else operand.element
-        inner[name] = Values(element, tuple(numbers[place % len(numbers)] for place in each if place is not None))
+    inner = {name: one for name, one in outer.items() if len(one.numbers) == 1}
+    inner.update(zip(loops.elements, elements, strict=True))
     for line in loops.lines:
         if _YIELD.match(line):
             returned = re.findall(_VALUE, line.partition(":")[0])
-            values = inner.get(returned[0]) if len(returned) == 1 else None
-            count = len(places[-1])
-            return None if values is None else tuple(values.pick(at) for at in range(count))
-        if not run_line(line, inner):
+            values = [inner[name] for name in returned if name in inner]
+            if len(values) != len(returned):
+                return None
+            return [tuple(one.pick(at) for at in range(len(index))) for one in values]
+        if counter := _COUNTER.match(line):
+            inner[counter["to"]] = Values("i64", tuple(at[int(counter["loop"])] for at in index))
+        elif extract := _EXTRACT.match(line):
+            inner[extract["to"]] = _extract(extract, inner, outer, len(index))
+        elif not run_line(line, inner):
             return None
     return None
+
+
+def _extract(found: re.Match[str], inner: Mapping[str, Values], outer: Mapping[str, Values], count: int) -> Values:
+    """Return the elements that each point reads from a tensor outside the loops."""
+    source = outer[found["of"]]
+    indices = [inner[name.strip()] for name in found["at"].split(",") if name.strip()]
+    numbers = []
+    for at in range(count):
+        place = [int(one.pick(at)) for one in indices]
+        if not all(0 <= n < extent for n, extent in zip(place, source.shape, strict=True)):
+            raise UndefinedResult("an index outside the tensor")
+        numbers.append(source.pick(find_place(source.shape, place)))
+    return Values(source.element, tuple(numbers))
 
 
 @dataclass(frozen=True, slots=True)

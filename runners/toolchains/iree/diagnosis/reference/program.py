@@ -1,19 +1,21 @@
 """Compute the results of an MLIR program from the inputs on its command line, without a compiler. Pure.
 
-A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``stablehlo``, ``chlo`` and ``tosa``. Any other operation
-ends the computation without a result: a reference that may be wrong is no reference. Extents are those of the inputs;
-a tensor that is made with dynamic extents ends the computation too.
+A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo`` and ``tosa``, and the
+functions that it calls. Any other operation ends the computation without a result: a reference that may be wrong is
+no reference. Extents are those of the inputs; a tensor that is made with dynamic extents ends the computation too.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
+from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_function, read_arguments, run_line
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
@@ -24,13 +26,16 @@ from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
     UndefinedResult,
     iterate_statements,
+    read_dense,
     read_integers,
 )
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.diagnosis.reference.tosa import run_tosa
 
-_NEAR = {"f32": 1e-5, "f64": 1e-5}
-"""Greatest difference, relative, between a result and its computation in float64 that another order may explain."""
+BUDGET, ELEMENTS_OF_ONE = 20_000, 100
+"""Most statements of one computation. Each `ELEMENTS_OF_ONE` elements that a statement touches count as another."""
+_MANY_STEPS, MOST_STEPS = re.compile(r"^linalg\.|conv|dot|window|matmul|pool"), 50
+"""Operations that may take many steps for each element, and the statements for which they count."""
 
 
 def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
@@ -43,46 +48,52 @@ def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
     if called is None or given is None:
         return None
     try:
-        own = _run_body(called.body, given, called.maps, wide=False)
-        wide = _run_body(called.body, given, called.maps, wide=True)
+        own, wide = (
+            _run_body(
+                called.body,
+                given,
+                _Program(maps=called.maps, functions=called.others, wide=wide, budget=iter(range(BUDGET))),
+            )
+            for wide in (False, True)
+        )
     except (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticError, RecursionError):
         return None  # text that only looks like the operations it names
     if len(own) != len(wide):
         return None
     return tuple(
-        replace(one, is_rounded=one.is_rounded or not _is_near(one, other))
+        replace(one, is_rounded=one.is_rounded or not tensors.is_near(one, other))
         for one, other in zip(own, wide, strict=True)
     )
 
 
-def _is_near(own: Values, wide: Values) -> bool:
-    if len(own.numbers) != len(wide.numbers):
-        return False
-    if own.element not in FLOATS:
-        return own.numbers == wide.numbers
-    near = _NEAR.get(own.element, 0.0)
-    pairs = ((a, wrap_value(b, own.element)) for a, b in zip(own.numbers, wide.numbers, strict=True))
-    return all(
-        (math.isnan(a) and math.isnan(b)) or a == b or math.isclose(a, b, rel_tol=near, abs_tol=near / 10)
-        for a, b in pairs
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Program:
+    """What all bodies of one computation share."""
+
+    maps: Mapping[str, str]
+    functions: Mapping[str, Region]
+    wide: bool
+    budget: Iterator[int]
+    """One item for each statement that may still run, and more for a statement on large tensors."""
 
 
-def _run_body(body: str, known: Mapping[str, Values], maps: Mapping[str, str], *, wide: bool) -> tuple[Values, ...]:
+def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tuple[Values, ...]:
     """Run statements up to the one that returns, and return its operands."""
-    values = dict(known)
+    values, wide = dict(known), program.wide
 
     def run_region(region: Region, arguments: Sequence[Values]) -> Sequence[Values]:
         if len(region.arguments) != len(arguments):
             raise UndefinedResult("arguments of a region")
-        return _run_body(region.text, values | dict(zip(region.arguments, arguments, strict=True)), maps, wide=wide)
+        return _run_body(region.text, values | dict(zip(region.arguments, arguments, strict=True)), program)
 
-    for statement in iterate_statements(body):
+    for statement in _list_statements(body):
         dialect, _, name = statement.operation.rpartition(".")
         if dialect in ("stablehlo", "chlo", "mhlo", "tosa") and any(DYNAMIC in one.shape for one in statement.types):
             raise UndefinedResult("a dynamic extent")
-        if name in ("return", "yield"):
+        if name in ("return", "yield", "condition"):
             return tuple(values[operand] for operand in statement.operands)
+        _spend(program.budget, statement, values)
+        results: Sequence[Values]
         match dialect:
             case "stablehlo" | "chlo" | "mhlo":
                 operands = [values[one] for one in statement.operands]
@@ -92,7 +103,15 @@ def _run_body(body: str, known: Mapping[str, Values], maps: Mapping[str, str], *
             case "tensor":
                 results = [] if name == "empty" else [_run_tensor(statement, values)]
             case "linalg":
-                results = [run_loops(statement.text, values, maps)]
+                results = (
+                    [_soften(statement, values)]
+                    if name == "softmax"
+                    else run_loops(statement.text, values, program.maps)
+                )
+            case "scf":
+                results = run_flow(statement, [values[one] for one in statement.operands], run_region)
+            case "" | "func" if name == "call":
+                results = _call(statement, values, program)
             case _:
                 results = [_run_plain(statement, values, wide=wide)]
         for to, one in zip(statement.results, results, strict=name != "empty"):
@@ -100,8 +119,54 @@ def _run_body(body: str, known: Mapping[str, Values], maps: Mapping[str, str], *
     raise UndefinedResult("no statement returns")
 
 
+_list_statements = lru_cache(maxsize=128)(lambda body: tuple(iterate_statements(body)))
+"""Statements of a body. A region may run many times."""
+
+
+def _spend(budget: Iterator[int], statement: Statement, values: Mapping[str, Values]) -> None:
+    read = sum(len(values[name].numbers) for name in statement.operands if name in values)
+    written = sum(math.prod(one.shape) for one in statement.types)
+    lines = statement.text.count("\n") + 1 if statement.operation.startswith("linalg.") else 1
+    count = 1 + min(BUDGET, (read + written) * lines // ELEMENTS_OF_ONE)
+    for _ in range(count + MOST_STEPS * bool(_MANY_STEPS.search(statement.operation))):
+        if next(budget, None) is None:
+            raise UndefinedResult("a long computation")
+
+
+def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:
+    """Run ``linalg.softmax``."""
+    given = values[statement.operands[0]]
+    found = re.search(r"dimension\((\d{1,2})\)", statement.attributes)
+    if found is None or int(found[1]) >= len(given.shape) or given.element not in FLOATS:
+        raise UndefinedResult("a softmax")
+    at, elements = int(found[1]), tensors.list_elements(given)
+    numbers = list(elements)
+    for index in tensors.iterate_indices([1 if n == at else extent for n, extent in enumerate(given.shape)]):
+        places = [tensors.find_place(given.shape, [*index[:at], i, *index[at + 1 :]]) for i in range(given.shape[at])]
+        row = [elements[place] for place in places]
+        greatest = max(row)
+        powers = [math.exp(one - greatest) for one in row]
+        total = sum(powers)
+        for place, one in zip(places, powers, strict=True):
+            numbers[place] = wrap_value(one / total, given.element)
+    return replace(given, numbers=tuple(numbers))
+
+
+def _call(statement: Statement, values: Mapping[str, Values], program: _Program) -> Sequence[Values]:
+    """Run another function of the text on its arguments alone."""
+    named = re.match(r"\s*@([\w$.-]{1,200})\s*\(", statement.attributes)
+    function = program.functions.get(named[1]) if named else None
+    if function is None or len(function.arguments) != len(statement.operands):
+        raise UndefinedResult("a call")
+    arguments = (values[one] for one in statement.operands)
+    return _run_body(function.text, dict(zip(function.arguments, arguments, strict=True)), program)
+
+
 def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -> Values:
     """Run an operation of ``arith`` or ``math`` on whole tensors of one shape."""
+    if statement.operation == "arith.constant" and re.match(r"\s*dense<\s*[^\w\s.+-]", statement.attributes):
+        to = statement.types[0]
+        return Values(to.element, read_dense(statement.attributes, to.element, math.prod(to.shape)), to.shape)
     operands = [values[name] for name in statement.operands]
     if len({one.shape for one in operands if len(one.numbers) > 1}) > 1:
         raise UndefinedResult("tensors of several shapes")
@@ -120,6 +185,13 @@ def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -
     return replace(result, element=element, shape=shape, is_rounded=rounded)
 
 
+def _find_element(of: Values, indices: Sequence[Values]) -> int:
+    place = [int(one.numbers[0]) for one in indices if len(one.numbers) == 1]
+    if len(place) != len(of.shape) or not all(0 <= at < extent for at, extent in zip(place, of.shape, strict=True)):
+        raise UndefinedResult("an index outside the tensor")
+    return tensors.find_place(of.shape, place)
+
+
 _LISTED = re.compile(r"\[([-\d,\s]*)\]")
 
 
@@ -131,6 +203,14 @@ def _run_tensor(statement: Statement, values: Mapping[str, Values]) -> Values:
     match statement.operation.partition(".")[2]:
         case "dim" if len(operands) == 2:
             return Values("i64", (operands[0].shape[int(operands[1].pick(0))],))
+        case "extract" if operands:
+            at = _find_element(operands[0], operands[1:])
+            return replace(operands[0], numbers=(operands[0].pick(at),), shape=())
+        case "insert" if len(operands) >= 2 and len(operands[0].numbers) == 1:
+            numbers = list(tensors.list_elements(operands[1]))
+            numbers[_find_element(operands[1], operands[2:])] = operands[0].numbers[0]
+            rounded = operands[0].is_rounded or operands[1].is_rounded
+            return replace(operands[1], numbers=tuple(numbers), is_rounded=rounded)
         case _ if DYNAMIC in to.shape:
             raise UndefinedResult("a dynamic extent")
         case "extract_slice" if len(operands) == 1 and len(listed) == 3:

@@ -19,6 +19,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     Number,
     count_bits,
     power,
+    remain_float,
     to_unsigned,
     wrap_value,
 )
@@ -33,18 +34,11 @@ _FLOAT_NAMES: Mapping[str, str] = {
 """Names of the dialects → names of `FLOAT_FUNCTIONS`."""
 
 
-def _remain(a: float, b: float) -> float:
-    """``fmod`` of C, whose sign is that of the dividend."""
-    if math.isinf(a) or not b or math.isnan(a) or math.isnan(b):
-        return math.nan
-    return math.fmod(a, b)
-
-
 _FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
     **{"add": operator.add, "subtract": operator.sub, "sub": operator.sub},
     **{"multiply": operator.mul, "mul": operator.mul, "divide": FLOAT_PAIRS["divf"]},
     **{"maximum": FLOAT_PAIRS["maximumf"], "minimum": FLOAT_PAIRS["minimumf"]},
-    **{"power": power, "pow": power, "remainder": _remain, "atan2": math.atan2},
+    **{"power": power, "pow": power, "remainder": remain_float, "atan2": math.atan2},
 }
 _INTEGER_NAMES: Mapping[str, str] = {
     **{"add": "addi", "subtract": "subi", "sub": "subi", "multiply": "muli", "mul": "muli"},

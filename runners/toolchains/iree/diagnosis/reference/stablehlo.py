@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runners.toolchains.iree.diagnosis.reference import tensors
-from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
+from runners.toolchains.iree.diagnosis.reference.control_flow import FLOW, RunRegion, run_flow
+from runners.toolchains.iree.diagnosis.reference.definitions import (
+    FLOATS,
+    FloatFormat,
+    Number,
+    is_known,
+    keep_bits,
+    round_float,
+    wrap_value,
+)
+from runners.toolchains.iree.diagnosis.reference.indexed import gather, scatter, select_index
 from runners.toolchains.iree.diagnosis.reference.scalars import (
     compare_pair,
     compute_pair,
@@ -22,13 +32,13 @@ from runners.toolchains.iree.diagnosis.reference.statements import (
     TensorType,
     UndefinedResult,
     read_dense,
+    read_float,
     read_integers,
     require_integers,
 )
-from runners.toolchains.iree.diagnosis.reference.tensors import Values, Window, check_steps, find_place, list_elements
+from runners.toolchains.iree.diagnosis.reference.tensors import Values, check_steps, find_place, list_elements
+from runners.toolchains.iree.diagnosis.reference.windows import convolve, reduce_window, select_and_scatter
 
-RunRegion = Callable[[Region, Sequence[Values]], Sequence[Values]]
-"""Runs the statements of a region on its arguments, for all places at once."""
 _UNARY = frozenset(
     [
         "negate",
@@ -60,6 +70,10 @@ _UNARY = frozenset(
         "atan",
         "sinh",
         "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "lgamma",
     ]
 )
 _BINARY = frozenset(
@@ -88,7 +102,14 @@ def run_stablehlo(
 ) -> Sequence[Values]:
     """Return the results of an operation. ``wide`` leaves the floats of arithmetic as they are in float64."""
     name = statement.operation.partition(".")[2]
+    if name in FLOW:
+        return run_flow(statement, operands, run_region)
+    if name == "optimization_barrier":
+        return operands
     to = statement.types[0]
+    if statement.operation.startswith("chlo.broadcast_") and "broadcast_dimensions" not in statement.attributes:
+        name = name.removeprefix("broadcast_")
+        operands = [tensors.broadcast_alike(one, to.shape) for one in operands]
     if not all(is_known(one.element) for one in statement.types):
         raise UndefinedResult(to.element)
     if name in _UNARY and len(operands) == 1:
@@ -162,7 +183,81 @@ def _is_infinite(_: Statement, operands: Sequence[Values], to: TensorType) -> Va
     return map_elements(operands, to, lambda a: -int(math.isinf(a[0])), wide=False)
 
 
+def _find_infinity(operands: Sequence[Values], to: TensorType, sought: float) -> Values:
+    return map_elements(operands, to, lambda a: -int(a[0] == sought), wide=False)
+
+
+def _keep_bits(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``bitcast_convert`` between types of one width. Which bits a NaN keeps is open."""
+    source = operands[0].element
+
+    def cast(given: tuple[Number, ...]) -> Number:
+        result = keep_bits(given[0], source, to.element)
+        if result is None:
+            raise UndefinedResult("bits of another width, or of NaN")
+        return result
+
+    return map_elements(operands, to, cast, wide=False)
+
+
+_PRECISION = re.compile(r"format\s*=\s*e(\d{1,2})m(\d{1,2})")
+
+
+def _reduce_precision(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """Round to a format with other numbers of bits. Its subnormal numbers are left open."""
+    if pretty := _PRECISION.search(statement.attributes):
+        exponent, fraction = int(pretty[1]), int(pretty[2])
+    else:
+        (exponent,) = require_integers(statement.attributes, "exponent_bits", 1)
+        (fraction,) = require_integers(statement.attributes, "mantissa_bits", 1)
+    if not (2 <= exponent <= 11 and 1 <= fraction <= 52):
+        raise UndefinedResult("a float format")
+    bias = (1 << (exponent - 1)) - 1
+    kept = FloatFormat(fraction, 1 - bias, math.ldexp(2.0 - math.ldexp(1.0, -fraction), bias))
+
+    def limit(given: tuple[Number, ...]) -> Number:
+        value = float(given[0])
+        if value and abs(value) < math.ldexp(1.0, 1 - bias):
+            raise UndefinedResult("a subnormal number")
+        return round_float(value, kept)
+
+    return map_elements([round_values(operands[0])], to, limit, wide=False)
+
+
+def _normalize(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``batch_norm_inference``."""
+    at = require_integers(statement.attributes, "feature_index", 1)[0]
+    epsilon = read_float(statement.attributes, "epsilon")
+    given, *each = operands
+    if epsilon is None or any(one.shape != given.shape[at : at + 1] for one in each):
+        raise UndefinedResult("a normalization")
+    scale, offset, mean, variance = (tensors.broadcast(one, to.shape, [at]) for one in each)
+
+    def compute(of: tuple[Number, ...]) -> Number:
+        return (of[0] - of[3]) / math.sqrt(of[4] + epsilon) * of[1] + of[2]
+
+    return map_elements([given, scale, offset, mean, variance], to, compute, wide=True)
+
+
+def _make_constant_like(statement: Statement, _: Sequence[Values], to: TensorType) -> Values:
+    value = read_float(statement.attributes, "value")
+    if value is None or (to.element not in FLOATS and value != int(value)):
+        raise UndefinedResult("a constant")
+    return Values(to.element, (wrap_value(value, to.element),) * check_steps(math.prod(to.shape)), to.shape)
+
+
+def _get_size(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    name = "dimension" if "dimension" in statement.attributes else "dim"
+    return Values(to.element, (operands[0].shape[require_integers(statement.attributes, name)[0]],), to.shape)
+
+
 # ---------------------------------------------------------------------------------------------- moves
+
+
+def _repeat_in_front(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``broadcast``: new dimensions in front of those of the operand."""
+    (given,) = operands
+    return tensors.broadcast(given, to.shape, range(len(to.shape) - len(given.shape), len(to.shape)))
 
 
 def _broadcast(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
@@ -257,11 +352,11 @@ def _contract(statement: Statement, operands: Sequence[Values], to: TensorType) 
         raise UndefinedResult("extents of a contraction")
     check_steps(math.prod(to.shape) * math.prod(extents))
     left, right = list_elements(a), list_elements(b)
-    numbers: list[Number] = []
+    sums: list[list[Number]] = []
     for index in tensors.iterate_indices(to.shape):
         outer = [index[: len(batch[0])], index[len(batch[0]) :]]
         own = [outer[1][: len(kept[0])], outer[1][len(kept[0]) :]]
-        total: Number = 0
+        terms: list[Number] = []
         for step in tensors.iterate_indices(extents):
             places = []
             for side, one in enumerate((a, b)):
@@ -269,9 +364,9 @@ def _contract(statement: Statement, operands: Sequence[Values], to: TensorType) 
                     zip((*batch[side], *kept[side], *reduced[side]), (*outer[0], *own[side], *step), strict=True)
                 )
                 places.append(find_place(one.shape, [known[at] for at in range(len(one.shape))]))
-            total += left[places[0]] * right[places[1]]
-        numbers.append(total if to.element in FLOATS else wrap_value(total, to.element))
-    return Values(to.element, tuple(numbers), to.shape, a.is_rounded or b.is_rounded)
+            terms.append(left[places[0]] * right[places[1]])
+        sums.append(terms)
+    return tensors.add_terms(sums, to, is_rounded=a.is_rounded or b.is_rounded)
 
 
 def _read_pair(attributes: str, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -282,60 +377,6 @@ def _read_pair(attributes: str, name: str) -> tuple[tuple[int, ...], tuple[int, 
     sides = (read_integers(attributes, f"{side}_{name}_dimensions") or () for side in ("lhs", "rhs"))
     a, b = sides
     return a, b
-
-
-_LABELS = re.compile(r"\[([^\[\]]*)\]x\[([^\[\]]*)\]->\[([^\[\]]*)\]")
-
-
-def _convolve(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``convolution``, by the labels of its dimensions: ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
-    labels = _LABELS.search(statement.attributes)
-    if labels is None or re.search(r"batch_group_count\s*=\s*(?!1\b)\d", statement.attributes):
-        raise UndefinedResult("labels of a convolution")
-    given, kernel, result = ([word.strip() for word in part.split(",")] for part in labels.groups())
-    image, weights = operands
-    spatial = [word for word in result if word.isdigit()]
-    rank = len(spatial)
-    groups = (read_integers(statement.attributes, "feature_group_count") or (1,))[0]
-    window = Window(
-        extents=tuple(weights.shape[kernel.index(word)] for word in spatial),
-        strides=_read_window(statement.attributes, "stride", "window_strides", rank, 1),
-        low=_read_window(statement.attributes, "pad", "padding", 2 * rank, 0)[::2],
-        dilations=_read_window(statement.attributes, "rhs_dilate", "rhs_dilation", rank, 1),
-    )
-    if set(_read_window(statement.attributes, "lhs_dilate", "lhs_dilation", rank, 1)) != {1} or re.search(
-        r"(?:reverse|window_reversal)\s*=[^=]*true", statement.attributes
-    ):
-        raise UndefinedResult("a transposed convolution")
-    channels, outputs = weights.shape[kernel.index("i")], weights.shape[kernel.index("o")]
-    check_steps(math.prod(to.shape) * math.prod(window.extents) * channels)
-    left, right = list_elements(image), list_elements(weights)
-    extents = tuple(image.shape[given.index(word)] for word in spatial)
-    numbers: list[Number] = []
-    for index in tensors.iterate_indices(to.shape):
-        named = dict(zip(result, index, strict=True))
-        first = named["f"] // (outputs // groups) * channels
-        total: Number = 0
-        for inner, place in window.list_places(extents, tuple(named[word] for word in spatial)):
-            if place is None:
-                continue
-            at = {"b": named["b"], **dict(zip(spatial, place, strict=True))}
-            own = {"o": named["f"], **dict(zip(spatial, inner, strict=True))}
-            for channel in range(channels):
-                at["f"], own["i"] = first + channel, channel
-                total += (
-                    left[find_place(image.shape, [at[word] for word in given])]
-                    * right[find_place(weights.shape, [own[word] for word in kernel])]
-                )
-        numbers.append(total if to.element in FLOATS else wrap_value(total, to.element))
-    return Values(to.element, tuple(numbers), to.shape, image.is_rounded or weights.is_rounded)
-
-
-def _read_window(attributes: str, short: str, long: str, count: int, usual: int) -> tuple[int, ...]:
-    found = read_integers(attributes, short) or read_integers(attributes, long)
-    if not found:
-        return (usual,) * count
-    return require_integers(attributes, short if read_integers(attributes, short) else long, count)
 
 
 # ---------------------------------------------------------------------------------------------- regions
@@ -370,32 +411,14 @@ def _reduce(statement: Statement, operands: Sequence[Values], run_region: RunReg
 
 
 def _reduce_window(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
-    if len(operands) != 2:
-        raise UndefinedResult("a window over several tensors")
-    given, start = operands
-    rank, to = len(given.shape), statement.types[0]
-    window = Window(
-        extents=require_integers(statement.attributes, "window_dimensions", rank),
-        strides=_read_window(statement.attributes, "window_strides", "window_strides", rank, 1),
-        low=_read_window(statement.attributes, "padding", "padding", 2 * rank, 0)[::2],
-        dilations=_read_window(statement.attributes, "window_dilations", "window_dilations", rank, 1),
+    return reduce_window(statement, operands, _make_combination(statement, run_region))
+
+
+def _select_and_scatter(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    select, scatter = statement.regions
+    return select_and_scatter(
+        statement, operands, functools.partial(run_region, select), functools.partial(run_region, scatter)
     )
-    if set(_read_window(statement.attributes, "base_dilations", "base_dilations", rank, 1)) != {1}:
-        raise UndefinedResult("dilated elements")
-    check_steps(math.prod(to.shape) * math.prod(window.extents))
-    elements = list_elements(given)
-    columns = [
-        [
-            start.numbers[0] if place is None else elements[find_place(given.shape, place)]
-            for _, place in window.list_places(given.shape, index)
-        ]
-        for index in tensors.iterate_indices(to.shape)
-    ]
-    combine = _make_combination(statement, run_region)
-    partial = replace(start, numbers=start.numbers * len(columns))
-    for step in range(math.prod(window.extents)):
-        (partial,) = combine([partial, Values(to.element, tuple(column[step] for column in columns))])
-    return [replace(partial, shape=to.shape, is_rounded=partial.is_rounded or given.is_rounded)]
 
 
 def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
@@ -422,57 +445,8 @@ def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegio
     return [replace(one, numbers=tuple(numbers)) for one, numbers in zip(operands, listed, strict=True)]
 
 
-def _gather(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``gather`` without batching dimensions. An index too far out is moved inside, as the specification says."""
-    source, indices = operands
-    text = statement.attributes
-    offsets, collapsed = read_integers(text, "offset_dims") or (), read_integers(text, "collapsed_slice_dims") or ()
-    starts = read_integers(text, "start_index_map") or ()
-    sizes = require_integers(text, "slice_sizes", len(source.shape))
-    vector = (read_integers(text, "index_vector_dim") or (0,))[0]
-    if "operand_batching_dims" in text:
-        raise UndefinedResult("a gather in batches")
-    elements, places = list_elements(source), list_elements(indices)
-    kept = [at for at in range(len(source.shape)) if at not in collapsed]
-    numbers = []
-    for index in tensors.iterate_indices(to.shape):
-        batch = [n for at, n in enumerate(index) if at not in offsets]
-        inner = dict(zip(kept, (index[at] for at in offsets), strict=True))
-        at = [inner.get(dimension, 0) for dimension in range(len(source.shape))]
-        for i, dimension in enumerate(starts):
-            where = [*batch[:vector], i, *batch[vector:]] if vector < len(indices.shape) else batch
-            start = int(places[find_place(indices.shape, where)])
-            at[dimension] += max(0, min(start, source.shape[dimension] - sizes[dimension]))
-        numbers.append(elements[find_place(source.shape, at)])
-    return Values(to.element, tuple(numbers), to.shape, source.is_rounded)
-
-
 def _scatter(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
-    """``scatter`` of one tensor without batching dimensions. An update that lies outside is left out."""
-    if len(operands) != 3 or "input_batching_dims" in statement.attributes:
-        raise UndefinedResult("a scatter of several tensors")
-    source, indices, updates = operands
-    text = statement.attributes
-    window = read_integers(text, "update_window_dims") or ()
-    inserted = read_integers(text, "inserted_window_dims") or ()
-    targets = read_integers(text, "scatter_dims_to_operand_dims") or ()
-    vector = (read_integers(text, "index_vector_dim") or (0,))[0]
-    numbers, places, new = list(list_elements(source)), list_elements(indices), list_elements(updates)
-    kept = [at for at in range(len(source.shape)) if at not in inserted]
-    check_steps(len(new) * 4)
-    for index, number in zip(tensors.iterate_indices(updates.shape), new, strict=True):
-        batch = [n for at, n in enumerate(index) if at not in window]
-        at = [0] * len(source.shape)
-        for dimension, n in zip(kept, (index[d] for d in window), strict=True):
-            at[dimension] = n
-        for i, dimension in enumerate(targets):
-            where = [*batch[:vector], i, *batch[vector:]] if vector < len(indices.shape) else batch
-            at[dimension] += int(places[find_place(indices.shape, where)])
-        if all(0 <= n < extent for n, extent in zip(at, source.shape, strict=True)):
-            place = find_place(source.shape, at)
-            pair = [Values(source.element, (numbers[place],)), Values(source.element, (number,))]
-            numbers[place] = run_region(statement.regions[0], pair)[0].numbers[0]
-    return [replace(source, numbers=tuple(numbers))]
+    return scatter(statement, operands, functools.partial(run_region, statement.regions[0]))
 
 
 def _top_k(statement: Statement, operands: Sequence[Values], _: RunRegion) -> Sequence[Values]:
@@ -511,12 +485,26 @@ _SINGLE: Mapping[str, Callable[[Statement, Sequence[Values], TensorType], Values
     "dynamic_update_slice": _update_slice,
     "dot": _contract,
     "dot_general": _contract,
-    "convolution": _convolve,
-    "gather": _gather,
+    "convolution": convolve,
+    "gather": gather,
+    "torch_index_select": select_index,
+    "bitcast_convert": _keep_bits,
+    "reduce_precision": _reduce_precision,
+    "batch_norm_inference": _normalize,
+    "is_pos_inf": lambda _, operands, to: _find_infinity(operands, to, math.inf),
+    "is_neg_inf": lambda _, operands, to: _find_infinity(operands, to, -math.inf),
+    "square": lambda _, operands, to: map_elements(operands, to, lambda a: a[0] * a[0], wide=True),
+    "constant_like": _make_constant_like,
+    "broadcast": _repeat_in_front,
+    "get_dimension_size": _get_size,
+    "dynamic_reshape": lambda _, operands, to: tensors.reshape(operands[0], to.shape),
+    "dynamic_broadcast_in_dim": _broadcast,
+    "dynamic_iota": _count_up,
 }
 _SEVERAL: Mapping[str, Callable[[Statement, Sequence[Values], RunRegion], Sequence[Values]]] = {
     "reduce": _reduce,
     "reduce_window": _reduce_window,
+    "select_and_scatter": _select_and_scatter,
     "sort": _sort,
     "scatter": _scatter,
     "top_k": _top_k,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 
@@ -48,8 +48,9 @@ class Statement:
 MAX_STATEMENTS = 200
 _NAME = r"%[A-Za-z0-9_$.-]{1,80}(?:#\d{1,2})?"
 _BEGINS = re.compile(
-    rf"[ \t]*(?:(?P<to>{_NAME}(?::\d{{1,2}})?(?:\s*,\s*{_NAME})*)\s*=\s*\"?(?P<operation>[a-z_]+\.[a-z_0-9.]+)\"?"
-    r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield))\"?(?![\w.]))"
+    rf"[ \t]*(?:(?P<to>{_NAME}(?::\d{{1,2}})?(?:\s*,\s*{_NAME})*)\s*=\s*"
+    r"\"?(?P<operation>[a-z_]+\.[a-z_0-9.]+|call\b)\"?"
+    r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield)|scf\.condition)\"?(?![\w.]))"
 )
 _TYPE = re.compile(
     r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[A-Za-z]\w{0,15})(?:,[^<>]*)?>|!tosa\.shape<(?P<rank>\d)>"
@@ -57,6 +58,8 @@ _TYPE = re.compile(
 )
 _BLOCK = re.compile(r"\s*\^\w+\((?P<arguments>[^()]*)\)\s*:")
 _REDUCER = re.compile(r"\breducer((?:\s*\([^()]*\))+)\s*$")
+_NAMED = re.compile(rf"({_NAME})\s*=\s*({_NAME})")
+_BOUNDS = re.compile(rf"\b(?:to|step)\s+({_NAME})")
 _REST = re.compile(r"\s*\Z")
 _OPENING, _CLOSING = "([{", ")]}"
 
@@ -100,10 +103,17 @@ def _read_statement(found: re.Match[str], text: str) -> Statement:
     results = _read_results(found["to"]) if found["to"] else ()
     if len(types) < len(results):
         raise UndefinedResult(f"{found['operation']}: {len(results)} results")
+    operation, operands = found["operation"] or found["end"], tuple(re.findall(_NAME, head))
+    named = _NAMED.findall(head) if operation.endswith((".while", ".for")) else []
+    if named:  # (%i = %a, %j = %b)
+        operands = tuple(value for _, value in named)
+        if operation == "scf.for":
+            operands = (operands[0], *_BOUNDS.findall(head), *operands[1:])
+        regions = [replace(one, arguments=one.arguments or tuple(name for name, _ in named)) for one in regions]
     return Statement(
-        operation=found["operation"] or found["end"],
+        operation=operation,
         results=results,
-        operands=tuple(re.findall(_NAME, head)),
+        operands=operands,
         types=types[len(types) - len(results) :],  # a list of all operands' types ends with that of the result
         attributes=head,
         regions=tuple(regions),
@@ -141,7 +151,7 @@ def _cut_regions(text: str, regions: list[Region]) -> str:
             elif block is not None:
                 regions.append(Region(tuple(re.findall(_NAME, block["arguments"])), inner[block.end() :]))
             else:
-                raise UndefinedResult("a region without arguments")
+                regions.append(Region((), inner))
         at = end + 1
     return kept + text[at:]
 
@@ -200,6 +210,17 @@ def read_integers(attributes: str, name: str) -> tuple[int, ...] | None:
     if re.search(r"[^-\d,\s\[\]]", rest):
         raise UndefinedResult(f"{name} = {rest[:40]}")
     return tuple(map(int, re.findall(r"-?\d+", rest)))
+
+
+def read_flags(attributes: str, name: str, count: int) -> tuple[bool, ...] | None:
+    """Return ``name = [true, false]``, ``array<i1: true, false>`` or ``dense<true>``; None if absent."""
+    found = re.search(rf"(?<![\w.]){name}\s*=\s*(?:array<i1:?|dense<)?\s*\[?(?P<flags>[\w,\s]*)", attributes)
+    if found is None:
+        return None
+    flags = tuple(word in ("true", "1") for word in re.findall(r"true|false|\b[01]\b", found["flags"]))
+    if len(flags) not in (1, count):
+        raise UndefinedResult(f"{name} of another length")
+    return flags if len(flags) == count else flags * count
 
 
 def require_integers(attributes: str, name: str, count: int | None = None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from runners.toolchains.iree.diagnosis.reference.definitions import Number
+from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
 
 MAX_STEPS = 40_000
@@ -188,12 +188,70 @@ class Window:
     low: tuple[int, ...]
     """Rows of padding in front of each dimension."""
     dilations: tuple[int, ...]
+    base_dilations: tuple[int, ...] = ()
+    """Distances of the elements of the tensor; ones if empty. Between them is padding."""
+    reversed: tuple[bool, ...] = ()
+    """The dimensions along which the window runs from its last place to its first."""
 
     def list_places(self, shape: Sequence[int], at: Index) -> Iterator[tuple[Index, Index | None]]:
         """Yield each index in the window with its index in the tensor; None in the padding."""
+        backward = self.reversed or (False,) * len(self.extents)
+        steps = self.base_dilations or (1,) * len(self.extents)
         for inner in product(*map(range, self.extents)):
-            place = tuple(
+            moved = (n - 1 - i if back else i for n, i, back in zip(self.extents, inner, backward, strict=True))
+            padded = (
                 o * s - p + i * d
-                for o, s, p, i, d in zip(at, self.strides, self.low, inner, self.dilations, strict=True)
+                for o, s, p, i, d in zip(at, self.strides, self.low, moved, self.dilations, strict=True)
             )
-            yield inner, place if all(0 <= p < n for p, n in zip(place, shape, strict=True)) else None
+            places = [divmod(place, step) for place, step in zip(padded, steps, strict=True)]
+            inside = all(not rest and 0 <= p < n for (p, rest), n in zip(places, shape, strict=True))
+            yield inner, tuple(place for place, _ in places) if inside else None
+
+
+_PRECISIONS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
+"""Bits of a float format, the leading one included. Formats that are not listed have 3 or 4."""
+_SUM_DIGITS = 1e-5
+
+
+def add_terms(sums: Sequence[Sequence[Number]], to: TensorType, *, is_rounded: bool = False) -> Values:
+    """Return the sum of each list of terms. The result is marked where the order of the additions decides."""
+    if to.element == "i1":
+        raise UndefinedResult("sums of truth values")
+    totals = [sum(terms) for terms in sums]
+    if to.element not in FLOATS:
+        return Values(to.element, tuple(wrap_value(one, to.element) for one in totals), to.shape, is_rounded)
+    rounded = is_rounded or any(
+        _may_round(terms, total, to.element) for terms, total in zip(sums, totals, strict=True)
+    )
+    return Values(to.element, tuple(map(float, totals)), to.shape, rounded)
+
+
+def _may_round(terms: Sequence[Number], total: Number, element: str) -> bool:
+    """True if the rounding of partial sums may show in the printed digits, in some order of the additions."""
+    if not all(map(math.isfinite, terms)):
+        return False  # infinite or NaN in every order
+    whole, bits = sum(map(abs, terms)), _PRECISIONS.get(element, 3)
+    if math.isinf(wrap_value(whole, element)):
+        return True
+    if len(terms) * math.ldexp(whole, -bits) <= _SUM_DIGITS * abs(total):
+        return False
+    unit = max((one.as_integer_ratio()[1] for one in terms), default=1)
+    return whole * unit > 1 << bits
+
+
+_NEAR = {"f32": 1e-5, "f64": 1e-5}
+"""Greatest difference, relative, between a result and its computation in float64 that another order may explain."""
+
+
+def is_near(own: Values, wide: Values) -> bool:
+    """True if a result and its computation in float64 agree: its rounding does not decide."""
+    if len(own.numbers) != len(wide.numbers):
+        return False
+    if own.element not in FLOATS:
+        return own.numbers == wide.numbers
+    near = _NEAR.get(own.element, 0.0)
+    pairs = ((a, wrap_value(b, own.element)) for a, b in zip(own.numbers, wide.numbers, strict=True))
+    return all(
+        (math.isnan(a) and math.isnan(b)) or a == b or math.isclose(a, b, rel_tol=near, abs_tol=near / 10)
+        for a, b in pairs
+    )

@@ -329,14 +329,15 @@ def _multiply_matrices(statement: Statement, operands: Sequence[Values], to: Ten
     left, right = _subtract(a, zeros[0]), _subtract(b, zeros[1])
     depth = a.shape[-1]
     check_steps(math.prod(to.shape) * depth)
-    numbers = []
+    sums = []
     for batch, row, column in tensors.iterate_indices(to.shape):
-        total = sum(
+        terms = [
             left[find_place(a.shape, (batch, row, k))] * right[find_place(b.shape, (batch, k, column))]
             for k in range(depth)
-        )
-        numbers.append(_keep_in_range(total, to))
-    return Values(to.element, tuple(numbers), to.shape, a.is_rounded or b.is_rounded)
+        ]
+        _keep_in_range(sum(terms), to)
+        sums.append(terms)
+    return tensors.add_terms(sums, to, is_rounded=a.is_rounded or b.is_rounded)
 
 
 def _subtract(values: Values, zero: int) -> list[Number]:
@@ -344,54 +345,74 @@ def _subtract(values: Values, zero: int) -> list[Number]:
 
 
 def _convolve(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``conv2d`` (weights OHWI) and ``depthwise_conv2d`` (weights HWCM), on images NHWC."""
+    """Convolve images NHWC or NDHWC.
+
+    The weights are OHWI or ODHWI, and HWCM for ``depthwise_conv2d``.
+    """
     image, weights, bias = operands[:3]
-    depthwise = "depthwise" in statement.operation
+    depthwise, rank = "depthwise" in statement.operation, len(image.shape) - 2
     zeros = _read_zero_points(statement, operands, 3, "input_zp", "weight_zp")
-    sizes = weights.shape[:2] if depthwise else weights.shape[1:3]
-    window = _read_window(statement, sizes)
+    sizes = weights.shape[:2] if depthwise else weights.shape[1:-1]
+    transposed = "transpose" in statement.operation
+    window = _read_transposed(statement, sizes) if transposed else _read_window(statement, sizes)
     left, right, added = _subtract(image, zeros[0]), _subtract(weights, zeros[1]), list_elements(bias)
-    channels = image.shape[3]
+    channels = image.shape[-1]
     check_steps(math.prod(to.shape) * math.prod(sizes) * (1 if depthwise else channels))
-    numbers = []
-    for n, y, x, feature in tensors.iterate_indices(to.shape):
-        total: Number = 0
-        for inner, place in window.list_places(image.shape[1:3], (y, x)):
+    sums = []
+    for n, *at, feature in tensors.iterate_indices(to.shape):
+        terms: list[Number] = [added[feature % len(added)]]
+        for inner, place in window.list_places(image.shape[1 : 1 + rank], tuple(at)):
             if place is None:
                 continue
             if depthwise:
                 channel, copy = divmod(feature, weights.shape[3])
-                total += (
+                terms.append(
                     left[find_place(image.shape, (n, *place, channel))]
                     * right[find_place(weights.shape, (*inner, channel, copy))]
                 )
             else:
-                total += sum(
+                terms.extend(
                     left[find_place(image.shape, (n, *place, c))]
                     * right[find_place(weights.shape, (feature, *inner, c))]
                     for c in range(channels)
                 )
-        numbers.append(_keep_in_range(total + added[feature % len(added)], to))
-    return Values(to.element, tuple(numbers), to.shape, image.is_rounded or weights.is_rounded or bias.is_rounded)
+        _keep_in_range(sum(terms), to)
+        sums.append(terms)
+    return tensors.add_terms(sums, to, is_rounded=any(one.is_rounded for one in operands[:3]))
 
 
 def _read_window(statement: Statement, sizes: Sequence[int]) -> Window:
     """Return the window. Its padding is listed as top, bottom, left, right."""
-    pads = require_integers(statement.attributes, "pad", 4)
+    pads = require_integers(statement.attributes, "pad", 2 * len(sizes))
     return Window(
         extents=tuple(sizes),
-        strides=require_integers(statement.attributes, "stride", 2),
+        strides=require_integers(statement.attributes, "stride", len(sizes)),
         low=pads[::2],
-        dilations=read_integers(statement.attributes, "dilation") or (1, 1),
+        dilations=read_integers(statement.attributes, "dilation") or (1,) * len(sizes),
+    )
+
+
+def _read_transposed(statement: Statement, sizes: Sequence[int]) -> Window:
+    """Return the window that collects what each element of the image adds to one place of the result."""
+    pads = require_integers(statement.attributes, "out_pad", 4)
+    strides = require_integers(statement.attributes, "stride", 2)
+    if min(strides) < 1:
+        raise UndefinedResult("strides")
+    return Window(
+        extents=tuple(sizes),
+        strides=(1, 1),
+        low=tuple(size - 1 + pad for size, pad in zip(sizes, pads[::2], strict=True)),
+        dilations=(1, 1),
+        base_dilations=strides,
+        reversed=(True, True),
     )
 
 
 def _pool(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``max_pool2d``, and ``avg_pool2d`` of floats: the mean of the elements that are no padding."""
+    """``max_pool2d``, and ``avg_pool2d``: the mean of the elements that are no padding."""
     given = operands[0]
-    means = "avg" in statement.operation
-    if means and to.element not in FLOATS:
-        raise UndefinedResult("the mean of integers")
+    means, floats = "avg" in statement.operation, to.element in FLOATS
+    zero, out = _read_zero_points(statement, operands, 1, "input_zp", "output_zp") if means else (0, 0)
     window = _read_window(statement, require_integers(statement.attributes, "kernel", 2))
     elements = list_elements(given)
     check_steps(math.prod(to.shape) * math.prod(window.extents))
@@ -401,8 +422,45 @@ def _pool(statement: Statement, operands: Sequence[Values], to: TensorType) -> V
         inside = [elements[find_place(given.shape, (n, *place, c))] for place in places]
         if not inside or any(number != number for number in inside):
             raise UndefinedResult("a window of padding")
-        numbers.append(sum(inside) / len(inside) if means else max(inside))
+        if not means:
+            numbers.append(max(inside))
+        elif floats:
+            numbers.append(sum(inside) / len(inside))
+        else:
+            numbers.append(_average(sum(map(int, inside)) - zero * len(inside), len(inside), out, to))
     return Values(to.element, tuple(numbers), to.shape, given.is_rounded)
+
+
+def _average(total: int, count: int, zero: int, to: TensorType) -> int:
+    """``reciprocal_scale`` and ``apply_scale_32`` of the specification."""
+    bits = (count - 1).bit_length()
+    multiplier, shift = (((1 << 30) + 1) << bits) // count, 30 + bits
+    low, high = list_limits(to.element)
+    return max(low, min(high, ((total * multiplier + (1 << (shift - 1))) >> shift) + zero))
+
+
+def _look_up(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``table`` of 8-bit integers, whose first entry is for the least of them."""
+    given, table = operands
+    entries = list_elements(table)
+    if given.element != "i8" or len(entries) != 256:
+        raise UndefinedResult("a table with values between its entries")
+    return map_elements([given], to, lambda a: entries[int(a[0]) + 128], wide=True)
+
+
+def _scatter(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
+    """``scatter``. Two updates of one place have no defined result."""
+    values, indices, updates = operands
+    numbers, new, places = list(list_elements(values)), list_elements(updates), list_elements(indices)
+    written = set()
+    for (n, w, c), number in zip(tensors.iterate_indices(updates.shape), new, strict=True):
+        row = int(places[find_place(indices.shape, (n, w))])
+        place = find_place(values.shape, (n, row, c))
+        if not 0 <= row < values.shape[1] or place in written:
+            raise UndefinedResult("places of a scatter")
+        written.add(place)
+        numbers[place] = number
+    return Values(to.element, tuple(numbers), to.shape, values.is_rounded or updates.is_rounded)
 
 
 _OTHERS: Mapping[str, Callable[[Statement, Sequence[Values], TensorType], Values]] = {
@@ -430,6 +488,10 @@ _OTHERS: Mapping[str, Callable[[Statement, Sequence[Values], TensorType], Values
     "matmul": _multiply_matrices,
     "conv2d": _convolve,
     "depthwise_conv2d": _convolve,
+    "conv3d": _convolve,
+    "transpose_conv2d": _convolve,
+    "table": _look_up,
+    "scatter": _scatter,
     "max_pool2d": _pool,
     "avg_pool2d": _pool,
 }

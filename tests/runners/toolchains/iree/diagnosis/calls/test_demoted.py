@@ -1,4 +1,4 @@
-"""Tests of arguments in a type that the compiler replaces by default."""
+"""Tests of arguments and values in a type that the compiler replaces by default."""
 
 from __future__ import annotations
 
@@ -6,8 +6,24 @@ import ast
 
 import pytest
 
-from runners.core.protocol import Signature, Testcase, TestcaseKind
+from runners.core.failure.oracle import ASSERTION, OUTPUT
+from runners.core.findings import CALL_FAULT
+from runners.core.protocol import (
+    Ended,
+    Exited,
+    Observation,
+    Outcome,
+    Signalled,
+    Signature,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+from runners.core.toolchain.diagnosis import Failure
+from runners.toolchains.iree.diagnosis.calls import check_call
 from runners.toolchains.iree.diagnosis.calls.demoted import KEEP, find_demoted_argument
+from tests.support.means import make_means
+from tests.support.observed import observe
 
 REFUSED = Signature(
     type="ValueError",
@@ -66,3 +82,92 @@ def test_the_flag_is_added_to_the_command() -> None:
 )
 def test_other_refusals_are_left_alone(code: str, message: str) -> None:
     assert find_demoted_argument(python(code), Signature(type="ValueError", message=message)) is None
+
+
+PROGRAM = python(f"{TEXT}b = ic.compile_str(M)\nprint(run(b))\n")
+PRINTED = Signature(type=OUTPUT, message="16777216")
+ASSERTED = Signature(type=ASSERTION, message="Not equal to tolerance")
+THIRDS = """func.func @main(%a: tensor<2xi32>) -> tensor<2xf64> {
+  %0 = arith.sitofp %a : tensor<2xi32> to tensor<2xf64>
+  %c = arith.constant dense<3.0> : tensor<2xf64>
+  %1 = arith.divf %0, %c : tensor<2xf64>
+  return %1 : tensor<2xf64>
+}
+"""
+COMMANDS = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": THIRDS},
+    steps=(
+        ("iree-compile", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb", "--function=main", "--input=2xi32=16777217,2"),
+    ),
+)
+
+
+def diagnose(
+    testcase: Testcase, mended: Outcome = Outcome.PASS, *, clean: Observation | None = None, **seen: object
+) -> list[object]:
+    """Return the faults that are found where the testcase with the flag ends in this way."""
+
+    def run(version: str, variant: Variant, ran: Testcase, device: str) -> Observation:
+        assert variant is Variant.CONTROL
+        assert KEEP in (*ran.steps[0], *next(iter(ran.files.values())).split("'"))
+        return observe(version, mended, ended=Exited(code=0))
+
+    failing = observe("3.13.0", Outcome.MATCH, **{"ended": Exited(code=0), "signature": PRINTED, **seen})
+    found = check_call(Failure(testcase=testcase, seen=failing, clean=clean), make_means(run))
+    return [one.evidence[CALL_FAULT] for one in found.findings]
+
+
+@pytest.mark.parametrize("testcase", [PROGRAM, COMMANDS], ids=["program", "commands"])
+@pytest.mark.parametrize(
+    ("mended", "faults"), [(Outcome.PASS, ["demoted"]), (Outcome.MATCH, []), (Outcome.OTHER_FAILURE, [])]
+)
+def test_wrong_values_are_those_of_f32_if_they_are_right_with_the_flag(
+    testcase: Testcase, mended: Outcome, faults: list[str]
+) -> None:
+    """Other digits are no proof: with the flag, a wrong value has more digits too."""
+    assert diagnose(testcase, mended) == faults
+
+
+def test_a_failed_check_of_the_values_is_explained_too() -> None:
+    assert diagnose(PROGRAM, ended=Exited(code=1), signature=ASSERTED) == ["demoted"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "signature"),
+    [
+        (Signalled(code=11), Signature(type="SIGSEGV")),
+        (Exited(code=1), Signature(type="RuntimeError", message="Error invoking function")),
+        (Exited(code=0), None),
+    ],
+    ids=["crash", "error", "a missing error"],
+)
+def test_the_type_explains_neither_a_crash_nor_another_error(ended: Ended, signature: Signature | None) -> None:
+    assert diagnose(PROGRAM, ended=ended, signature=signature) == []
+
+
+def test_a_failure_that_comes_and_goes_has_another_cause() -> None:
+    assert diagnose(PROGRAM, clean=observe("3.13.0", Outcome.PASS)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'M = "tensor<3xf32>"\nic.compile_str(M)  # f64 of NumPy',
+        f'{TEXT}ic.compile_str(M, extra_args=["{KEEP}"])',
+        f'{TEXT}ic.compile_str(M, extra_args=["--iree-input-demote-f64-to-f32"])',
+    ],
+    ids=["another type", "kept", "asked for"],
+)
+def test_other_programs_are_left_alone(code: str) -> None:
+    assert diagnose(python(code)) == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "faults"), [("2xf32=5.59241e+06 0.666667", ["demoted"]), ("2xf32=5.59241e+06 0.75", [])]
+)
+def test_a_value_that_f32_does_not_explain_has_another_cause(printed: str, faults: list[str]) -> None:
+    """A fault of the compiler may show in its code for f32 alone."""
+    assert diagnose(COMMANDS, excerpt=f"EXEC @main\nresult[0]: hal.buffer_view\n{printed}") == faults

@@ -181,3 +181,44 @@ def test_a_rounded_sum_never_agrees(given: str, printed: str, votes: list[Vote])
     testcase = program(COLUMN_SUMS, f"2x3xf32={given}")
     found = check_definitions(Failure(testcase=testcase, seen=seen), make_means())
     assert [finding.evidence[VOTE] for finding in found.findings] == votes
+
+
+CANCELS = """func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%a, %b : tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %m = arith.mulf %x, %x : f32
+    %s = arith.subf %m, %y : f32
+    linalg.yield %s : f32
+  } -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("given", "rounded"), [("2xf32=1000.1 2", True), ("2xf32=3 2", False)])
+def test_a_product_that_cancels_is_marked(given: str, rounded: bool) -> None:
+    """A multiply-add does not round the product: its digits may be as right."""
+    results = compute_program(program(CANCELS, given, "2xf32=1000200 4"))
+    assert results is not None
+    assert results[0].is_rounded is rounded
+
+
+SPACES = " " * 3_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"%0 = linalg.transpose ins(%a : tensor<2xf32>) outs(%a : tensor<2xf32>){SPACES}x",
+        f"%0 = linalg.map{SPACES}x",
+        f"%0 = linalg.fill ins(%a : f32) outs(%a : f32) -> ({(f'tensor<2xf32>{SPACES[:40]}') * 60}x",
+        f"%0 = linalg.generic {SPACES}{{x}}{SPACES}x",
+    ],
+)
+def test_a_text_of_spaces_ends_at_once(line: str) -> None:
+    begun = time.monotonic()
+    text = f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{line}\n return %0 : tensor<2xf32>\n}}\n"
+    assert compute_program(program(text, "2xf32=1")) is None
+    assert time.monotonic() - begun < 5

@@ -142,3 +142,37 @@ def test_a_hostile_program_ends_at_once(body: str) -> None:
     text = f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{body}\n}}\n"
     assert compute_program(program(text, "2xf32=1")) is None
     assert time.monotonic() - begun < 5
+
+
+HALVES = """func.func @main(%a: tensor<2xi64>) -> tensor<2xi64> {
+  %h = arith.constant dense<0.5> : tensor<2xf64>
+  %0 = arith.sitofp %a : tensor<2xi64> to tensor<2xf64>
+  %1 = arith.mulf %0, %h : tensor<2xf64>
+  %2 = arith.fptosi %1 : tensor<2xf64> to tensor<2xi64>
+  return %2 : tensor<2xi64>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given_input", "printed", "votes"),
+    [
+        ("2xi64=6 33554434", "2xi64=3 16777216", []),
+        ("2xi64=6 33554434", "2xi64=3 16777217", []),
+        ("2xi64=6 33554434", "2xi64=4 16777216", [Vote.DIFFERS]),
+        ("2xi64=6 8", "2xi64=3 4", [Vote.AGREES]),
+        ("2xi64=6 8", "2xi64=3 5", [Vote.DIFFERS]),
+    ],
+)
+def test_values_for_which_the_type_decides_have_no_vote(given_input: str, printed: str, votes: list[Vote]) -> None:
+    """The compiler turns f64 into f32 by default. 16777217 is no value of f32."""
+    assert vote(HALVES, [given_input], [printed]) == votes
+
+
+@pytest.mark.parametrize(("printed", "votes"), [("2xf32=0.5 1.5", []), ("2xf32=0.5 1.25", [Vote.DIFFERS])])
+def test_a_result_in_f64_is_printed_in_f32(printed: str, votes: list[Vote]) -> None:
+    """The printed value may be right; the report may call it wrong because it is no f64."""
+    text = HALVES.replace("-> tensor<2xi64>", "-> tensor<2xf64>").replace(
+        "return %2 : tensor<2xi64>", "return %1 : tensor<2xf64>"
+    )
+    assert vote(text, ["2xi64=1 3"], [printed]) == votes
