@@ -22,6 +22,7 @@ from bot.extract.links import find_links, find_source_script, find_stored_files,
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.calls.module_call import extract_module_call
+from bot.extract.python.reference.printed_rows import prints_results
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
 from bot.extract.types import CALL, OPEN_END, REST, SOURCE_SCRIPT, Extraction, Missing, NoRepro, Repair, Repro
@@ -165,6 +166,9 @@ def _choose_among(
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
     if commands is not None and (whole := add_writers(parsed, commands, allowed)) is not commands:
+        called = extract_python(parsed, toolchain, allowed)
+        if isinstance(called, Repro) and not called.missing and prints_results(called.testcase):
+            return called  # the commands run once more what the program compiles and calls itself
         return whole
     has_mlir = any(piece.kind is Kind.MLIR for piece in parsed.pieces)
     python = extract_python(parsed, toolchain, allowed)

@@ -246,6 +246,20 @@ LISTED = re.compile(r"^\s*(?:[-*+]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?P<text>\S.*)$")
 FEWEST_ASKED = 2
 """Questions that make a list of questions. A failure report asks one thing, if any."""
 
+WISHES = re.compile(
+    r"\b(?:(?:would|['’]d) be (?:very |really |so )?(?:nice|great|good|useful|handy|convenient|helpful)"
+    r"|i(?: would|['’]d) (?:love|like) to (?:have|see))\b",
+    re.I,
+)
+OFFERS = re.compile(
+    r"\b(?:would|will|could) (?:you|anyone|somebody|the (?:maintainers|project|team)) (?:take|accept|consider|merge"
+    r"|welcome|be (?:open|willing|interested))\b"
+    r"|\b(?:happy|willing|glad) to (?:write|send|open|make|contribute|submit|prepare)\b"
+    r"|\b(?:a )?(?:pr|patch|pull request)s? (?:is |are |be )?(?:welcome|accepted)\b",
+    re.I,
+)
+"""A sentence that offers the change that the text wishes for."""
+
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
 
@@ -272,6 +286,8 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         return Intent.MOVED
     if _lists_questions(parsed):
         return Intent.QUESTION
+    if _wishes_and_offers(parsed):
+        return Intent.FEATURE
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
@@ -295,9 +311,23 @@ def _lists_questions(parsed: ParsedIssue) -> bool:
     questions = [line for line in lines if ASKS.search(line)]
     asked = [line for line in questions if line.strip() in items]
     suspicious = any(map(SUSPECTS.search, questions))
-    title = parsed.issue.title[:300]
-    called_wrong = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, (title,)))
-    return len(asked) >= FEWEST_ASKED and not suspicious and not called_wrong
+    return len(asked) >= FEWEST_ASKED and not suspicious and not _calls_it_wrong(parsed)
+
+
+def _wishes_and_offers(parsed: ParsedIssue) -> bool:
+    """True for a text that wishes for a change, offers or asks to make it, and calls nothing wrong.
+
+    The error that such a text quotes is what the compiler says today: ``It would be nice if … Would you take a PR?``
+    """
+    lines = _split_lines(parsed.prose)
+    asked = any(map(WISHES.search, lines)) and any(map(OFFERS.search, lines))
+    return asked and not _calls_it_wrong(parsed) and not any(map(SUSPECTS.search, filter(ASKS.search, lines)))
+
+
+def _calls_it_wrong(parsed: ParsedIssue) -> bool:
+    """True if the title or a label calls something a failure."""
+    marks = (*_match(TITLE_MARKS, (parsed.issue.title[:300],)), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
+    return any(intent is Intent.FAILURE for intent, _ in marks)
 
 
 def _tells_of_failure(parsed: ParsedIssue) -> bool:

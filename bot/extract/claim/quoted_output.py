@@ -88,6 +88,10 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     printed = [piece for piece in outputs if piece.lines[0] > typed.get(piece.block, piece.lines[0])]
     if not printed:
         return outputs
+    programs = {piece.block for piece in pieces if piece.kind is Kind.PYTHON}
+    below = [piece for piece in outputs if piece.block - 1 in programs and not piece.intro.strip()]
+    if below:
+        return below  # the output of the program, which the commands run once more in another way
     return [piece for piece in outputs if piece in printed or piece.cue is not Cue.NONE or is_expected_output(piece)]
 
 
@@ -265,7 +269,7 @@ _REFERENCE = re.compile(
     r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
     rf"|(?:correct|right|expected) (?:value|result|answer|sum|output){_OF} (?:is|would be)):?"
-    rf" (?P<value>{_VALUE}(?:,? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
+    rf" (?P<value>{_VALUE}(?:(?:,| and|, and)? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
     re.I,
 )
 """The result of another implementation, or the right result, as bare values in a sentence."""

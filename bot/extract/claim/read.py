@@ -48,7 +48,7 @@ def read_claim(source: ClaimSource) -> Claim:
     good = find_good_versions(passages, source.toolchain)
     actual, expected = read_quoted_output(source.document, source.pieces, good)
     if "__version__" in source.code:  # the version of the build is no result
-        actual, expected = (_VERSION_ALONE.sub("", text).strip("\n") for text in (actual, expected))
+        actual, expected = (_VERSION_ROW.sub("", text).strip("\n") for text in (actual, expected))
     if signature is not None and actual and _is_beside_the_point(source, signature, bool(expected)):
         signature = None
     meant = bool(actual and expected) and _IS_MEANT.search(_join_prose(source)) is not None
@@ -164,6 +164,11 @@ def _collect_told(source: ClaimSource) -> str:
     code = {row.strip() for row in source.code.split("\n")}
     rows = (row for text in (source.title, *prose, *quoted) for row in text.split("\n") if row.strip() not in code)
     return "\n".join(rows)[:MAX_TOLD_CHARS]
+
+
+def calls_it_an_error(title: str) -> bool:
+    """True if the title of a report names an error or a crash."""
+    return bool(_ERROR.search(title) or _CRASH.search(title))
 
 
 # ---------------------------------------------------------------------------------------------- kind
@@ -306,7 +311,8 @@ _SHOULD_REFUSE = _any_of(
 """A sentence that says which end would be right: an error."""
 _SHOULD_END_BADLY = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should(?: have)?|want(?:ed)?|must)\b(?:(?!\bnot?\b|n['’]t\b)[^.\n]){0,60}?"
-    r"(?:\bFAILED\b|\b(?:exit|return)\w* (?:code|status)? ?(?:of |with )?(?:[1-9]\d{0,2}\b|non-?zero))"
+    r"(?:\bFAILED\b|\b(?:exit(?:s|ed)?(?: with)?(?: an?)?(?: code| status)?|return (?:code|status))(?: of)?"
+    r" (?:[1-9]\d{0,2}\b|non-?zero))"
 )
 """A sentence that wants a tool to report a failure, or to end with another code than 0."""
 _STOPS = _any_of(r"fail(?:s|ed|ure|ing)?\b", r"exit(?:s|ed)?\b", r"stops?\b", r"abort", r"killed\b")
@@ -487,6 +493,8 @@ def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
 
 
 _VERSION_ALONE = re.compile(r"^['\"]?(\d+\.\d+[\w.+]*)['\"]?$", re.M)
+_VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.\d+[\w.+]*['\"]?$\n?", re.M)
+"""A row with the version of the build, maybe behind the name of the compiler."""
 
 
 _VERSION_LINE = re.compile(any_of(("__version__", *join_words(lambda words: words.versions.line_patterns))), re.I)

@@ -12,6 +12,7 @@ import msgspec
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
+from bot.extract.claim.read import calls_it_an_error
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -31,6 +32,7 @@ from bot.extract.python.calls.script_arguments import (
     reads_arguments,
 )
 from bot.extract.python.parse import is_docstring
+from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -137,6 +139,9 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     repairs = (*repairs, *(Repair(kind="name-input", detail=name) for name, piece in given.items() if not piece.name))
     missing = tuple(one for one in (*program.missing, *driver) if one.kind != "file" or one.name not in given)
     testcase = _make_testcase(replace(program, code=code), toolchain)
+    unquoted = claim.kind is ClaimKind.ERROR and claim.signature is None
+    if unquoted and not calls_it_an_error(parsed.issue.title) and find_printed_rows(testcase):
+        claim = msgspec.structs.replace(claim, kind=ClaimKind.WRONG_RESULT)  # the program compares what it prints
     if reads_arguments(code):
         runs = find_arguments(parsed.pieces)
         if runs:

@@ -306,3 +306,45 @@ def test_a_text_without_a_claim_is_not_run_unless_someone_asks() -> None:
     assert verdict is not None
     assert (verdict.kind, verdict.labels) == (VerdictKind.NO_CLAIM, ())
     assert judge_without_running(extraction, anyway=True) is None
+
+
+PROGRAM_AND_ERROR = """```python
+import tvm
+tvm.compile(tvm.nest(), target="llvm")
+```
+
+```
+  File "/opt/lib/python3.11/site-packages/tvm/driver.py", line 9, in compile
+tvm.error.InternalError: Check failed: (!inner) is false: a nest is not supported, fuse the loops
+```"""
+
+
+@pytest.mark.parametrize(
+    ("questions", "intent"),
+    [
+        (("Can I rely on the order?", "Is there a page on it?"), Intent.QUESTION),
+        (("Is there a faster way?",), Intent.FAILURE),
+        (("Is this a bug?", "Where can I read more?"), Intent.FAILURE),
+        (("The order is wrong.", "Is there a page on it?"), Intent.FAILURE),
+    ],
+    ids=["two questions", "one question", "a suspicion", "a statement"],
+)
+def test_a_text_that_ends_with_a_list_of_questions_wants_advice(questions: tuple[str, ...], intent: Intent) -> None:
+    """Its author knows why the program ends as it does."""
+    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(questions, 1))
+    body = f"I use 0.27.0.\n\n{PROGRAM_AND_ERROR}\n\nThat is what I want here.\n\n{listed}"
+    assert _read("the order of nested loops", body) is intent
+
+
+@pytest.mark.parametrize(
+    ("says", "intent"),
+    [
+        ("It would be nice if a pass fused them. Would you take a PR for that?", Intent.FEATURE),
+        ("It would be nice if a pass fused them.", Intent.FAILURE),
+        ("I am happy to send a fix.", Intent.FAILURE),
+        ("It would be nice to have this fixed, I am happy to send a PR. Is this a bug?", Intent.FAILURE),
+    ],
+)
+def test_a_wish_with_an_offer_is_a_request(says: str, intent: Intent) -> None:
+    """The quoted error is what the compiler says today."""
+    assert _read("a parallel loop inside a parallel loop", f"{PROGRAM_AND_ERROR}\n\n{says}") is intent

@@ -8,10 +8,10 @@ that the runner finds them in any output.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 
 from bot.extract.python.reference.own_reference import Program, Scope, read_program
 from runners.core.protocol import PartRole, PrintedPart, PrintedRow, Testcase
@@ -27,6 +27,17 @@ def find_printed_rows(testcase: Testcase) -> tuple[PrintedRow, ...]:
     if program is None:
         return ()
     return tuple(islice(_iterate_rows(program), MAX_ROWS))
+
+
+def prints_results(testcase: Testcase) -> bool:
+    """True if the only Python program of a testcase prints a value that the compiler's code computed."""
+    texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
+    program = read_program(texts[0], testcase.toolchain) if len(texts) == 1 else None
+    if program is None:
+        return False
+    calls = ((scope, node) for scope, node in program.nodes if isinstance(node, ast.Call))
+    prints = ((scope, node) for scope, node in calls if isinstance(node.func, ast.Name) and node.func.id == "print")
+    return any(part.role is PartRole.RESULT for scope, node in prints for part in _read_parts(program, node, scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,31 @@ def _iterate_rows(program: Program) -> Iterator[PrintedRow]:
         row = _read_print(program, node, scope, guarded.get(id(node), ""))
         if row is not None:
             yield row
+    for scope, first, second in _list_neighbours(program):
+        above, below = (_read_parts(program, call, scope) for call in (first, second))
+        if above and below and {_find_role(above), _find_role(below)} == {PartRole.RESULT, PartRole.REFERENCE}:
+            yield PrintedRow(parts=(*above, *below), lines=2)
+
+
+def _list_neighbours(program: Program) -> Iterator[tuple[Scope, ast.Call, ast.Call]]:
+    """Yield the calls of print that stand in two statements, one right below the other."""
+    scopes = {id(node): scope for scope, node in program.nodes}
+    for _, node in program.nodes:
+        for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
+            if isinstance(body, list):
+                for above, below in pairwise(body):
+                    yield from (
+                        (scopes[id(first)], first, second)
+                        for first, second in zip(_list_prints(above), _list_prints(below), strict=False)
+                        if id(first) in scopes
+                    )
+
+
+def _find_role(parts: Sequence[PrintedPart]) -> PartRole | None:
+    """Return what a row shows alone, below a label: a result or a reference; None for another row."""
+    roles = {part.role for part in parts} - {PartRole.OTHER}
+    labelled = any(part.text.strip() and any(map(str.isalpha, part.text)) for part in parts)
+    return roles.pop() if len(roles) == 1 and labelled else None
 
 
 def _list_prints(statement: ast.stmt) -> list[ast.Call]:
@@ -61,21 +97,27 @@ def _list_prints(statement: ast.stmt) -> list[ast.Call]:
 
 def _read_print(program: Program, call: ast.Call, scope: Scope, tells: str) -> PrintedRow | None:
     """Return the row of a call; None if the row says nothing of a result, or has no plain form."""
-    if any(keyword.arg in ("sep", "end", "file") for keyword in call.keywords):
-        return None
-    parts: list[PrintedPart] = []
-    for argument in call.args[:MAX_PARTS]:
-        if isinstance(argument, ast.Starred):
-            return None
-        pieces = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
-        parts += [_read_part(program, piece, scope) for piece in pieces]
-    parts = [part for part in parts if part.text.strip() or part.role is not PartRole.OTHER or not part.text]
+    parts = _read_parts(program, call, scope)
     roles = {part.role for part in parts}
     has_words = any(any(map(str.isalpha, part.text)) for part in parts)
     compares = PartRole.CHECK in roles or {PartRole.RESULT, PartRole.REFERENCE} <= roles
-    if len(parts) > MAX_PARTS or not (compares or (tells and has_words)):
+    if not (compares or (parts and tells and has_words)):
         return None
     return PrintedRow(parts=tuple(parts), tells=tells if has_words else "")
+
+
+def _read_parts(program: Program, call: ast.Call, scope: Scope) -> list[PrintedPart]:
+    """Return the parts of the row that a call prints; none if the row has no plain form."""
+    if any(keyword.arg in ("sep", "end", "file") for keyword in call.keywords):
+        return []
+    parts: list[PrintedPart] = []
+    for argument in call.args[:MAX_PARTS]:
+        if isinstance(argument, ast.Starred):
+            return []
+        pieces = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+        parts += [_read_part(program, piece, scope) for piece in pieces]
+    parts = [part for part in parts if part.text.strip() or part.role is not PartRole.OTHER or not part.text]
+    return parts if len(parts) <= MAX_PARTS else []
 
 
 def _read_part(program: Program, piece: ast.expr, scope: Scope) -> PrintedPart:

@@ -248,7 +248,19 @@ def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:
 
 
 def _split_tokens(line: str) -> Line:
-    return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
+    """Split a line into words and numbers."""
+    tokens = _TOKEN.findall(line)
+    exact = len(tokens) > 2 and tokens[1] == "=" and _INTEGER_TYPE.fullmatch(tokens[0]) is not None
+    number = _Exact if exact else float
+    return tuple(number(t) if _NUMBER.fullmatch(t) else t for t in tokens)
+
+
+class _Exact(float):
+    """A printed value of an integer type. The last digit tells two values apart."""
+
+
+_INTEGER_TYPE = re.compile(r"(?:\d{1,9}x){0,8}(?:[su]?i\d{1,3}|index)")
+"""The type before the values of a printed result: ``2xi64=3 16777217``."""
 
 
 def _complete_line(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
@@ -312,6 +324,8 @@ class _Search:
 
 def _is_same_token(a: Token, b: Token) -> bool:
     if isinstance(a, float) and isinstance(b, float):
+        if isinstance(a, _Exact) or isinstance(b, _Exact):
+            return a == b
         return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
     return a == b
 

@@ -38,8 +38,10 @@ def judge_rows(stdout: str, reported: str, rows: Sequence[PrintedRow], *, quoted
 def _judge(text: str, rows: Sequence[PrintedRow]) -> list[tuple[int, Reading]]:
     """Return the number of the description of each printed row that one fits, and what the row says."""
     found = []
-    for line in _join_arrays(text[-MAX_OUTPUT_CHARS:]):
-        read = ((at, _read_row(line, row)) for at, row in enumerate(rows)) if line else ()
+    lines = list(_join_arrays(text[-MAX_OUTPUT_CHARS:]))
+    for line, below in zip(lines, (*lines[1:], ""), strict=True):
+        texts = {1: line, 2: f"{line} {below}"}
+        read = ((at, _read_row(texts[row.lines], row)) for at, row in enumerate(rows)) if line else ()
         fitting = [(at, reading) for at, reading in read if reading is not None]
         if fitting:
             found.append(max(fitting, key=lambda one: _count_words(rows[one[0]])))

@@ -795,3 +795,134 @@ def test_the_block_below_a_good_release_is_expected(intro: str) -> None:
         "iree-org/iree",
     )
     assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")
+
+
+PRINTED = """
+    ```python
+    import tvm
+    print(tvm.__version__)
+    print(tvm.run())
+    ```
+    Output:
+    ```
+    0.27.0
+    [2 -1 -1]
+    ```
+"""
+
+
+def test_the_version_of_the_build_is_no_result() -> None:
+    found = extract_repro(f"{PRINTED}\n    I expected `[2 0 0]`.", "wrong indices from argmax")
+    assert (found.claim.actual, found.claim.expected) == ("[2 -1 -1]", "[2 0 0]")
+    assert found.claim.versions == ("0.27.0",)
+
+
+@pytest.mark.parametrize(
+    ("remark", "kind"),
+    [
+        ("(One process died with SIGSEGV, which I cannot repeat.)", ClaimKind.WRONG_RESULT),
+        ("Then the process dies with SIGSEGV.", ClaimKind.CRASH),
+    ],
+)
+def test_a_crash_in_parentheses_is_no_claim_beside_a_printed_output(remark: str, kind: ClaimKind) -> None:
+    assert extract_repro(f"{PRINTED}\n    {remark}", "argmax of masked rows").claim.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("remark", "kind"),
+    [
+        ("The error itself is right, please look at the last line.", ClaimKind.WRONG_RESULT),
+        ("The error is wrong.", ClaimKind.ERROR),
+    ],
+)
+def test_an_error_that_is_meant_is_no_claim(remark: str, kind: ClaimKind) -> None:
+    """The report is about what the run prints beside the error."""
+    found = extract_repro(
+        f"""{PRINTING}
+        3.9.0 works. With 3.9.0:
+        ```
+        INVALID_ARGUMENT; input0 shape dimension 0 mismatch; expected 4 but have 3
+        at a.mlir:2:3
+        ```
+        With 3.13.0:
+        ```
+        INVALID_ARGUMENT; input0 shape dimension 0 mismatch; expected 4 but have 3
+        at -
+        ```
+        {remark}
+        """,
+        "places are gone since the upgrade",
+        "iree-org/iree",
+    )
+    assert found.claim.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("I expect `[FAILED]` for such values.", ClaimKind.ACCEPTED),
+        ("It should exit with code 1.", ClaimKind.ACCEPTED),
+        ("It should not report FAILED.", ClaimKind.WRONG_RESULT),
+    ],
+)
+def test_a_tool_that_should_report_a_failure_accepts(sentence: str, kind: ClaimKind) -> None:
+    body = f"{PRINTING}\n        ```\n        [SUCCESS] all function outputs matched\n        ```\n        {sentence}"
+    assert extract_repro(body, "the comparison reports SUCCESS for NaN", "iree-org/iree").claim.kind is kind
+
+
+def test_an_expression_like_the_printed_one_is_the_expected_output() -> None:
+    """A span that the code has, or a name in use, is none."""
+    printed = PRINTED.replace("[2 -1 -1]", "T.load(meta[0], i, j) * T.load(meta[1], j) + T.f32(1.0)")
+    notes = "My notes have `A[i, j] * B[j] + T.f32(1.0)` there; `tvm.run()` and `meta[0]` stay."
+    found = extract_repro(f"{printed}\n    {notes}", "expressions print as soup: wrong output")
+    assert found.claim.expected == "A[i, j] * B[j] + T.f32(1.0)"
+
+
+def test_a_program_that_compares_what_it_prints_claims_wrong_values() -> None:
+    """No error is quoted, and the title names none."""
+    found = extract_repro(
+        """
+        ```python
+        import numpy as np, tvm
+        x = np.arange(8, dtype="uint8")
+        print("tvm  ", tvm.compile(x)(x).numpy())
+        print("numpy", x * 100)
+        ```
+        A byte can't hold 900.
+        """,
+        "tvm floordiv of bytes is off",
+    )
+    assert found.claim.kind is ClaimKind.WRONG_RESULT
+
+
+def test_the_output_below_the_program_counts_before_that_of_another_way_to_run_it() -> None:
+    found = extract_repro(
+        """
+        ```py
+        import iree.compiler as ic, iree.runtime as rt
+        code = ic.compile_str("func.func @f(%a: f32) -> f32 { return %a : f32 }", target_backends=["llvm-cpu"])
+        open("f.vmfb", "wb").write(code)
+        print(rt.load_vm_flatbuffer(code, driver="local-sync").f(2.0))
+        ```
+
+        ```
+        0.0
+        ```
+
+        should be 2.0. the same with the tool:
+
+        ```
+        $ iree-run-module --module=f.vmfb --function=f --input=2.0
+        result[0]: f32=2
+        ```
+        """,
+        "float arguments arrive as zero",
+        "iree-org/iree",
+    )
+    assert found.testcase.steps == (("python", "repro.py"),)
+    assert (found.claim.actual, found.claim.expected) == ("0.0", "2.0")
+
+
+def test_a_version_in_parentheses_may_have_two_parts() -> None:
+    assert extract_claim("tvm is whatever pip gave me this week (0.26)").versions == ("0.26",)
+    assert extract_claim("it takes a ratio (0.25)").versions == ()

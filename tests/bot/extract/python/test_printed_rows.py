@@ -44,7 +44,15 @@ for name, kind in {"a": tvm.A, "b": tvm.B}.items():
         (f"{LOOP}    print(name, got, want)", "a [1 2 3] [1 2 3]\nb [1 1 1] [1 2 3]", Reading.WRONG),
         (f"{LOOP}    print(name, got, want)", "a [1 2 3] [1 2 3]\nb [1 2 3] [1 2 3]", Reading.RIGHT),
         ("for g, w in zip(out, ref):\n    print(g, w, '' if g == w else 'BAD')", "1 1\n2 2\n4 3 BAD", Reading.WRONG),
+        ('print("tvm  ", out)\nprint("numpy", ref)', "tvm   [1 2 4]\nnumpy [1 2 3]", Reading.WRONG),
+        ('print("tvm  ", out)\nprint("numpy", ref)', "tvm   [1 2 3]\nnumpy [1 2 3]", Reading.RIGHT),
+        (
+            f'{LOOP}    print(name, "got", got)\n    print(name, "want", want)',
+            "a got [1 2]\na want [1 3]",
+            Reading.WRONG,
+        ),
         # Rows that say nothing of whether the result is right.
+        ("print(out)\nprint(ref)", "[1 2 4]\n[1 2 3]", Reading.UNKNOWN),
         ("print(out)", "[1 2 4]", Reading.UNKNOWN),
         ("print(out.shape == ref.shape)", "False", Reading.UNKNOWN),
         ("print(np.allclose(ref, np.sort(x)))", "False", Reading.UNKNOWN),

@@ -71,3 +71,22 @@ def test_what_the_program_has_written_is_no_other_program() -> None:
     found = extract_repro(session, "tvm.compile raises ValueError")
     assert "class Module" not in "".join(found.testcase.files.values())
     assert list_missing(found) == []
+
+
+@pytest.mark.parametrize(
+    ("reads", "missing"),
+    [
+        ("tvm.load(sys.argv[1])", ["net.onnx"]),
+        ("path = sys.argv[1]\n    tvm.load(path)", ["net.onnx"]),
+        ("open(sys.argv[1])", ["net.onnx"]),
+        ('open(sys.argv[1], "w")', []),
+        ("print(sys.argv[1])", []),
+    ],
+)
+def test_a_word_that_the_script_opens_to_read_is_a_file(reads: str, missing: list[str]) -> None:
+    """A bare name may be anything; the script tells."""
+    script = SCRIPT.replace("tvm.compile(sys.argv[1])", f"{reads}\n    tvm.compile(sys.argv[2])")
+    found = extract_repro(
+        f"{script}    ```console\n    $ python a.py net.onnx llvm\n    ```\n", "tvm.compile crashes"
+    )
+    assert [name for _, name in list_missing(found)] == missing
