@@ -181,6 +181,7 @@ _RULES = {
     Rule.DATAFLOW_OUTPUT: "does not give out {of}, which is read after the block",
     Rule.SHIFT_TOO_FAR: "shifts by the number of bits or further: the input {of} holds the amounts",
     Rule.MISSING_INIT: "adds to {of} over a reduction axis and never sets it, so it adds to what the caller passes",
+    Rule.OTHER_ACCESS: "accesses {of} beside what its `T.reads` and `T.writes` declare, which schedules trust",
     Rule.CAST_OUT_OF_RANGE: "casts values of the input {of} that the integer type cannot hold",
 }
 
@@ -252,6 +253,10 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the testcase"
         f" {'computes in' if evidence.get('values') is True else 'passes'} {_name(evidence, 'given')};"
         f" {_name(evidence, 'flag')} keeps the type"
+    ),
+    CallFault.PARAMETER: lambda evidence: (
+        f"{_name(evidence, 'function')} adds the bytes of an array for the parameter {_name(evidence, 'name')}, which"
+        f" the program reads as {_name(evidence, 'taken')}: the array has another type"
     ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"

@@ -80,6 +80,7 @@ class Rule(StrEnum):
     CAST_OUT_OF_RANGE = "cast-out-of-range"
     MISSING_INIT = "missing-init"
     DATAFLOW_OUTPUT = "dataflow-output"
+    OTHER_ACCESS = "other-access"
 
 
 class CallFault(StrEnum):
@@ -96,6 +97,7 @@ class CallFault(StrEnum):
     RAW_FILE = "raw-file"
     DEMOTED = "demoted"
     OPTION = "option"
+    PARAMETER = "parameter"
 
 
 class Moved(StrEnum):

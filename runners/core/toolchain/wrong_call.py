@@ -1,8 +1,8 @@
 """A call that does not fit what it calls. Confirm by a run in which only the call is mended.
 
 A difference explains an error: a rejected call, or a function that cannot be found. It explains neither a crash
-nor a hang, which no wrong call may cause, and a wrong value only where a documented default changes the type in which
-a program computes.
+nor a hang, which no wrong call may cause, and a wrong value only where bytes are read in another type, or where a
+documented default changes the type in which a program computes.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser
 from runners.core.toolchain.undefined_casts import check_numpy_casts
+from runners.toolchains.tvm.diagnosis.block_access import check_block_access
 from runners.toolchains.tvm.diagnosis.calls import check_call
 from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_outputs
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
@@ -21,6 +22,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_block_access),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),

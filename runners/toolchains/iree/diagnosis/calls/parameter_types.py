@@ -1,0 +1,88 @@
+"""Find an array of another element type than the parameter for which a program adds its bytes, and convert the array.
+
+A parameter is a range of bytes: neither ``ParameterIndex.add_buffer`` nor an archive knows an element type. The
+compiled program reads the bytes in the type that its text declares: the bytes of a float64 array are read as f32.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from runners.core.failure.oracle import CHECKS, OUTPUT
+from runners.core.findings import CallFault
+from runners.core.protocol import Exited, TestcaseKind
+from runners.core.toolchain.diagnosis import Failure
+from runners.core.toolchain.wrong_call import WrongCall
+
+_DECLARED = re.compile(
+    r'#(?:flow|stream)\.parameter\.named<(?:"[^"\n]{0,200}"::)?"(?P<key>[^"\n]{1,200})">\s*:\s*'
+    r"tensor<(?:\d{1,9}x){0,8}(?P<type>f16|f32|f64|[su]?i8|[su]?i16|[su]?i32|[su]?i64)>"
+)
+_NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64"}
+_ADDS = frozenset({"add_buffer"})
+MAX_CHARS = 200_000
+
+
+def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
+    """Return the arrays that become parameters, converted to the declared types, if values are called wrong."""
+    testcase, seen = failure.testcase, failure.seen
+    checked = seen.signature is not None and seen.signature.type in (OUTPUT, *CHECKS)
+    if testcase.kind is not TestcaseKind.PYTHON or failure.is_flaky or not checked:
+        return None
+    if not isinstance(seen.ended, Exited):
+        return None
+    texts = [text for text in testcase.files.values() if len(text) <= MAX_CHARS]
+    types = {found["key"]: found["type"] for text in texts for found in _DECLARED.finditer(text)}
+    files = {
+        name: _convert_arrays(text, types) if types and name.endswith(".py") and len(text) <= MAX_CHARS else text
+        for name, text in testcase.files.items()
+    }
+    if files == dict(testcase.files):
+        return None
+    changed = next(key for key in types if any(repr(key) in text or f'"{key}"' in text for text in texts))
+    return WrongCall(
+        fault=CallFault.PARAMETER,
+        evidence={"name": changed, "taken": types[changed], "function": "add_buffer"},
+        mended=(msgspec.structs.replace(testcase, files=files),),
+    )
+
+
+def _convert_arrays(text: str, types: dict[str, str]) -> str:
+    """Convert the second argument of each call that adds a declared parameter: ``(x).astype("float32")``."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+    rows = text.split("\n")
+    found = sorted(_list_arrays(tree, types), key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True)
+    for array, dtype in found:
+        if array.end_lineno is None or array.end_col_offset is None:
+            continue
+        _insert(rows, array.end_lineno, array.end_col_offset, f').astype("{dtype}")')
+        _insert(rows, array.lineno, array.col_offset, "(")
+    return "\n".join(rows)
+
+
+def _list_arrays(tree: ast.AST, types: dict[str, str]) -> Iterator[tuple[ast.expr, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr=name), args=[ast.Constant(value=str(key)), ast.expr() as array, *_]
+            ) if name in _ADDS and key in types:
+                yield array, _name_dtype(types[key])
+            case _:
+                pass
+
+
+def _name_dtype(element: str) -> str:
+    width = element.lstrip("sui")
+    return _NUMPY.get(element) or f"{'uint' if element.startswith('u') else 'int'}{width}"
+
+
+def _insert(rows: list[str], row: int, column: int, words: str) -> None:
+    line = rows[row - 1].encode()  # the columns of a syntax tree count bytes
+    rows[row - 1] = (line[:column] + words.encode() + line[column:]).decode()

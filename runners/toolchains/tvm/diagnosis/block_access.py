@@ -1,0 +1,102 @@
+"""Find a block of a TIR testcase whose declared accesses do not cover its body, where a schedule relies on them.
+
+``T.reads`` and ``T.writes`` declare which elements a block accesses. Schedules and passes trust the declaration and
+do not look into the body. TVM finds the accesses itself where the text declares none: the mended testcase declares
+none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from runners.core.findings import Rule
+from runners.core.protocol import Testcase
+from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.toolchains.tvm.diagnosis.programs import parse_programs
+
+MOST_BLOCKS = 100
+_BLOCKS = frozenset({"sblock", "block"})
+_DECLARATIONS = frozenset({"reads", "writes"})
+
+
+def check_block_access(failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase without the declarations of accesses that differ from the body."""
+    rule = find_other_access(failure.testcase)
+    return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
+
+
+def find_other_access(testcase: Testcase) -> BrokenRule | None:
+    """Return the first block that accesses an element which it does not declare; None without one."""
+    for name, tree in parse_programs(testcase, "reads"):
+        for block in islice(_list_blocks(tree), MOST_BLOCKS):
+            declared = {kind: call for call in _list_declarations(block) for kind in [_get_method(call)]}
+            if set(declared) != _DECLARATIONS:
+                continue
+            hidden = _find_hidden_access(block, declared)
+            if hidden is not None:
+                return _make_rule(testcase, name, block, hidden)
+    return None
+
+
+def _list_blocks(tree: ast.Module) -> Iterator[ast.With]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With) and any(_get_method(item.context_expr) in _BLOCKS for item in node.items):
+            yield node
+
+
+def _get_method(node: ast.expr) -> str:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name
+        case _:
+            return ""
+
+
+def _list_declarations(block: ast.With) -> Iterator[ast.Call]:
+    for statement in block.body:
+        if isinstance(statement, ast.Expr) and _get_method(statement.value) in _DECLARATIONS:
+            assert isinstance(statement.value, ast.Call)
+            yield statement.value
+
+
+def _find_hidden_access(block: ast.With, declared: dict[str, ast.Call]) -> str | None:
+    """Return the text of an element that the body reads or writes beside the declared ones.
+
+    Only single elements are compared, word by word: a declared range may cover any element.
+    """
+    allowed = {kind: {ast.unparse(one) for one in call.args} for kind, call in declared.items()}
+    if any(":" in text for texts in allowed.values() for text in texts):
+        return None
+    for statement in block.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            buffers = {text.partition("[")[0] for texts in allowed.values() for text in texts}
+            read = (node for node in ast.walk(statement.value) if isinstance(node, ast.Subscript))
+            for node, kind in (*((one, "reads") for one in read), (statement.targets[0], "writes")):
+                text = ast.unparse(node)
+                own = kind == "reads" and text == ast.unparse(statement.targets[0])  # a sum reads what it writes
+                if ast.unparse(node.value) in buffers and text not in allowed[kind] and not own:
+                    return text
+    return None
+
+
+def _make_rule(testcase: Testcase, file: str, block: ast.With, hidden: str) -> BrokenRule:
+    lines = testcase.files[file].split("\n")
+    for call in _list_declarations(block):
+        last = call.end_lineno or call.lineno
+        lines[call.lineno - 1 : last] = [""] * (last - call.lineno + 1)
+    alias = ast.unparse(block.items[0].context_expr).partition(".")[0]
+    return BrokenRule(
+        operation=f"{alias}.{_get_method(block.items[0].context_expr)}",
+        file=file,
+        line=block.lineno,
+        rule=Rule.OTHER_ACCESS,
+        of=hidden.partition("[")[0],
+        words=f"accesses {hidden}, which its T.reads and T.writes do not declare",
+        instead="the accesses as the compiler finds them",
+        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(lines)}),
+    )
