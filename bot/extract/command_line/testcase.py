@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
@@ -19,7 +21,7 @@ from bot.extract.command_line.workspace import Workspace, take_last_name
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
-from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
+from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
 from runners.toolchains import find_device, find_toolchain
@@ -230,6 +232,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     _name_functions(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)
+        claim = _keep_own_results(claim, workspace)
     told = "\n".join((parsed.prose, *(piece.text for piece in parsed.pieces if piece.kind is not Kind.MLIR)))
     _complete_runs(workspace, claim.kind, told)
     return Repro(
@@ -240,6 +243,18 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
         missing=add_addresses(workspace.missing, parsed.issue.body),
         device=choose_device(toolchain, devices),
     )
+
+
+def _keep_own_results(claim: Claim, work: Workspace) -> Claim:
+    """Leave out the results of runs that are no steps: ``3. the same with another backend`` and what that printed."""
+    runs = sum(step[0] in work.tools.runners for step in work.steps)
+    header = "|".join(work.tools.result_header_patterns[:1])
+    if not (runs and header and claim.actual) or claim.expected:
+        return claim
+    starts = [found.start() for found in re.finditer(rf"^(?:{header})", claim.actual, re.M)]
+    if len(starts) <= runs or starts[0]:
+        return claim
+    return msgspec.structs.replace(claim, actual=claim.actual[: starts[runs]].rstrip("\n"))
 
 
 def _name_functions(work: Workspace) -> None:

@@ -926,3 +926,26 @@ def test_the_output_below_the_program_counts_before_that_of_another_way_to_run_i
 def test_a_version_in_parentheses_may_have_two_parts() -> None:
     assert extract_claim("tvm is whatever pip gave me this week (0.26)").versions == ("0.26",)
     assert extract_claim("it takes a ratio (0.25)").versions == ()
+
+
+def test_the_result_of_a_run_that_is_no_step_is_not_the_claim() -> None:
+    """Another backend is named in a sentence, and its result stands below."""
+    found = extract_repro(
+        f"""{PRINTING}
+        ```
+        EXEC @f
+        result[0]: hal.buffer_view
+        4xf32=0 1 1 2
+        ```
+        The same with `--iree-hal-target-backends=llvm-cpu`:
+        ```
+        EXEC @f
+        result[0]: hal.buffer_view
+        4xf32=0 0 0 1
+        ```
+        """,
+        "vmvx gives other values than llvm-cpu",
+        "iree-org/iree",
+    )
+    assert "0 1 1 2" in found.claim.actual
+    assert "0 0 0 1" not in found.claim.actual

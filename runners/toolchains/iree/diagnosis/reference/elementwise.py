@@ -73,13 +73,13 @@ _KEEPS_TYPES = re.compile(
 
 
 def find_called_function(testcase: Testcase) -> CalledFunction | None:
-    """Return the function that the command calls; None if the text or the call leaves it open."""
+    """Return the function that the last command calls; None if the text or the call leaves it open."""
     sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
-    runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
-    if len(sources) != 1 or len(runs) != 1 or len(sources[0]) > MAX_CHARS:
+    run = testcase.steps[-1] if testcase.steps else ("",)
+    if len(sources) != 1 or run[0] != "iree-run-module" or len(sources[0]) > MAX_CHARS:
         return None
     text = re.sub(r"//[^\n]*", "", sources[0])
-    called = find_called(runs[0])
+    called = find_called(run)
     listed = list(_FUNCTION.finditer(text))
     public = [one for one in listed if one["visibility"] != "private"]
     functions = [one for one in public if called in (None, one["name"])]
@@ -93,7 +93,7 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
     return CalledFunction(
         arguments=functions[0]["arguments"],
         body=bodies[functions[0]["name"]].text,
-        inputs=tuple(word for word in runs[0] if word.startswith("--input=")),
+        inputs=tuple(word for word in run if word.startswith("--input=")),
         maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
         others=bodies,
     )

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -50,6 +51,29 @@ def test_another_value_is_noticed(recorded: dict[str, Any]) -> None:
     assert vote(recorded["text"], recorded["inputs"], [head + equals + other, *recorded["printed"][1:]]) == [
         Vote.DIFFERS
     ]
+
+
+DOUBLE = """func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {
+  %0 = stablehlo.add %a, %a : tensor<1xi32>
+  return %0 : tensor<1xi32>
+}
+"""
+
+
+@pytest.mark.parametrize(("printed", "votes"), [("1xi32=7", [Vote.DIFFERS]), ("1xi32=6", [])])
+def test_the_last_of_several_commands_can_only_differ(printed: str, votes: list[Vote]) -> None:
+    """Its output alone is kept, and the report may call the result of another command wrong."""
+    once = program(DOUBLE, "1xi32=3")
+    twice = msgspec.structs.replace(once, steps=(*once.steps[:-1], once.steps[-1], once.steps[-1]))
+    seen = observe(
+        "3.13.0",
+        Outcome.MATCH,
+        ended=Exited(code=0),
+        signature=Signature(type="output", message="x"),
+        excerpt=f"EXEC @main\nresult[0]: hal.buffer_view\n{printed}\n",
+    )
+    found = check_definitions(Failure(testcase=twice, seen=seen), make_means())
+    assert [finding.evidence[VOTE] for finding in found.findings] == votes
 
 
 OVERFLOW = """func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {
