@@ -235,9 +235,15 @@ def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequ
     if not actual:
         actual.extend(found["value"] for found in _PRINTED_ROW.finditer(text))
     if not expected:
-        expected.extend(found["value"] for found in _REFERENCE.finditer(text))
+        expected.extend("\n".join(_split_pair(found["value"])) for found in _REFERENCE.finditer(text))
     if not expected:
         expected.extend(found["value"] for found in _EXPECTED_ROW.finditer(text))
+
+
+def _split_pair(values: str) -> list[str]:
+    """Return the two values of ``7 and 6.5``, which two rows print. Other lists of values are one row."""
+    pair = values.split(" and ")
+    return pair if len(pair) == 2 and not any(set(one.strip()) & set(", ") for one in pair) else [values]
 
 
 def _is_told_of(before: str, versions: Sequence[str]) -> bool:

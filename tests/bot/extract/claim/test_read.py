@@ -405,6 +405,7 @@ def test_values_in_a_sentence_may_be_output(said: str, actual: str, expected: st
         ("numpy: `[8., 1., 9., 2.]`", "[8., 1., 9., 2.]"),
         ("It prints `4xf32=4 4 4 4`. Right would be `4xf32=2 2 2 2`.", "4xf32=2 2 2 2"),
         ("numpy gives `np.float32` back", ""),
+        ("It should be 7 and 6.5.", "7\n6.5"),
     ],
 )
 def test_values_of_another_implementation_are_the_expected_output(said: str, expected: str) -> None:
