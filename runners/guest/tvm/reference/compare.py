@@ -13,7 +13,14 @@ import numpy as np  # type: ignore[import-not-found]  # part of the compiler's e
 from runners.guest.tvm.reference.operators import Value
 
 SAME, UNCERTAIN, DIFFERS = "agrees", "uncertain", "differs"
-_LIMITS = {"float64": (1e-9, 1e-5), "float32": (2e-5, 1e-3), "float16": (5e-3, 5e-2)}
+_LIMITS = {
+    "float64": (1e-9, 1e-5),
+    "float32": (2e-5, 1e-3),
+    "float16": (5e-3, 5e-2),
+    "bfloat16": (4e-2, 4e-1),
+    "float8_e4m3fn": (0.13, 0.8),
+    "float8_e5m2": (0.26, 0.9),
+}
 """Type of a result → the error up to which values are the same, and the error from which they differ. Errors are
 relative to the element, plus a twentieth of the largest element."""
 
@@ -53,7 +60,9 @@ def narrow_floats(value: Value) -> Value:
 def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str, Difference | None]:
     if returned.shape != wide.shape:
         return DIFFERS, Difference(f"{path}.shape", returned.shape, wide.shape)
-    if {returned.dtype.kind, wide.dtype.kind, own.dtype.kind} - {"f"}:
+    if any(one.dtype.kind not in "biuf" and not _is_float(one) for one in (returned, wide, own)):
+        return UNCERTAIN, None
+    if not all(map(_is_float, (returned, wide, own))):
         same, other = (returned == wide) | (returned == own), wide == own
         differs = other & ~same
     else:
@@ -62,7 +71,7 @@ def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str,
             return UNCERTAIN, None
         errors = [_measure_error(returned, one) for one in (wide, own)]
         error = np.minimum(*errors)
-        settled = _measure_error(own, wide) <= limits[0] * 10
+        settled = _measure_error(own, wide) <= min(limits[0] * 10, limits[1])
         same, differs = error <= limits[0], settled & (error > limits[1])
     if np.any(differs):
         at = tuple(int(place[0]) for place in np.nonzero(np.atleast_1d(differs)))
@@ -70,6 +79,11 @@ def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str,
         place = path + (str(list(first)) if first else "")
         return DIFFERS, Difference(place, returned[first], wide[first])
     return (SAME if np.all(same) else UNCERTAIN), None
+
+
+def _is_float(array: Any) -> bool:
+    """True for the floats of NumPy and of the package ``ml_dtypes``, most of which have no kind of their own."""
+    return array.dtype.kind == "f" or array.dtype.name in _LIMITS
 
 
 def _measure_error(value: Any, expected: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Compare what compiled Relax functions return with NumPy: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
+"""Compare what compiled functions compute with a reference: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
+
+This module has the reference for Relax functions, which is NumPy. For kernels, see ``kernels/watch.py``.
 
 The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy from that
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
@@ -9,9 +11,6 @@ that changed functions, parameters or precision, may be wrong itself: then no vo
 translated from ONNX, the evaluator of the package ``onnx`` votes instead, on the model itself. Where ONNX's shape
 inference agrees with TVM and not with the evaluator, the evaluator is wrong. The evaluator has no vote on a model
 that it computes in another way than ONNX defines, and never agrees where the testcase asks the evaluator too.
-
-The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
-the same process.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runners.guest.tvm.findings import Findings
+from runners.guest.tvm.reference.ballot import Ballot
 from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 
 MAX_CALLS = 16
@@ -32,18 +32,22 @@ MAX_SECONDS = 20.0
 MAX_NODES = 200
 """Nodes of a model that ONNX's evaluator, which is slow, computes."""
 EVALUATOR = "ReferenceEvaluator"
-KIND = "reference"
 
 
 def main(arguments: list[str]) -> int:
     path, *rest = arguments
     file = os.path.abspath(path)
-    findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
+    ballot, text = Ballot(Findings(os.environ.pop("REPROBOT_FINDINGS", None))), _read_text(file)
     try:
-        Voter(findings, _read_text(file)).install()
+        Voter(ballot, text).install()
     except Exception as error:
         # For example, the compiler cannot be imported. The testcase then fails by itself.
-        findings.note("no call could be watched", why=f"{type(error).__name__}: {error}"[-300:])
+        ballot.note("no call could be watched", error)
+    try:
+        importlib.import_module("runners.guest.tvm.reference.kernels.watch").KernelVoter(ballot, file, text).install()
+    except Exception as error:
+        # For example, a release before 0.24, whose IR has other nodes.
+        ballot.note("no kernel could be watched", error)
     set_script(path, rest)
     return run_testcase(file)
 
@@ -54,10 +58,10 @@ def _read_text(file: str) -> str:
 
 
 class Voter:
-    """Watches passes, builds and calls, and evaluates each call."""
+    """Watches passes, builds and calls, and evaluates each call of a Relax function."""
 
-    def __init__(self, findings: Findings, script: str = "") -> None:
-        self._findings = findings
+    def __init__(self, ballot: Ballot, script: str = "") -> None:
+        self._ballot = ballot
         self._reads_onnx = "from_onnx" in script
         self._asks_evaluator = EVALUATOR in script
         """True if the testcase asks ONNX's evaluator itself: then a run that fails would not agree with it."""
@@ -71,9 +75,6 @@ class Voter:
         """Modules that a frontend exported, or that a pass made with other functions, parameters or precision, by id:
         the compiler may have made them wrong."""
         self._calls = 0
-        self._differs = False
-        self._silent = False
-        """True if a call was not evaluated, so that the calls together cannot agree."""
 
     def install(self) -> None:
         self._tvm = import_compiler()
@@ -121,21 +122,20 @@ class Voter:
         expected = results[0] if len(results) == 1 else tuple(results)
         value = value[0] if len(results) == 1 and isinstance(value, tuple) and len(value) == 1 else value
         if len(results) == 1 and self._contradicts_inference(model, given, results[0], value):
-            self._differs = True  # more calls add nothing
             summary = f"{name} returns the shape that ONNX infers, and ONNX's evaluator returns another"
-            self._report(self._compare.SAME, summary, {"by": "ONNX shapes"})
+            self._ballot.report(self._compare.SAME, summary, {"by": "ONNX shapes"})
+            self._ballot.is_decided = True
             return True
         if self._departs(model, evaluator):
             return False
         vote, where = self._compare.compare_values(value, expected, expected)
         if vote == self._compare.DIFFERS:
-            self._differs = True
             told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
-            self._report(vote, f"{name} returns another value than ONNX's evaluator", {**told, "by": "ONNX"})
+            self._ballot.report(vote, f"{name} returns another value than ONNX's evaluator", {**told, "by": "ONNX"})
         elif vote == self._compare.SAME and self._asks_evaluator:
             return False
-        elif vote == self._compare.SAME and not self._silent:
-            self._report(vote, f"{name} returns what ONNX's evaluator computes", {"by": "ONNX"})
+        elif vote == self._compare.SAME and not self._ballot.silent:
+            self._ballot.report(vote, f"{name} returns what ONNX's evaluator computes", {"by": "ONNX"})
         return bool(vote != self._compare.UNCERTAIN)
 
     def _contradicts_inference(self, model: Any, given: list[Any], expected: Any, value: Any) -> bool:
@@ -209,9 +209,11 @@ class Voter:
             function, module = get_item(vm, name), getattr(vm, "_reprobot_module", None)
 
             def call(*args: Any, **words: Any) -> Any:
-                given = self._try(lambda: [self._read(one) for one in args])
+                given = self._ballot.try_action(lambda: [self._read(one) for one in args])
                 returned = function(*args, **words)
-                self._try(lambda: self._judge_call(module, name, None if words else given, args, returned))
+                self._ballot.try_action(
+                    lambda: self._judge_call(module, name, None if words else given, args, returned)
+                )
                 return returned
 
             return call
@@ -221,11 +223,11 @@ class Voter:
     def _judge_call(
         self, module: Any, name: str, given: list[Any] | None, arguments: tuple[Any, ...], returned: Any
     ) -> None:
-        if self._differs or self._calls >= MAX_CALLS or time.monotonic() - self._began > MAX_SECONDS:
+        if self._ballot.is_decided or self._calls >= MAX_CALLS or time.monotonic() - self._began > MAX_SECONDS:
             return
         self._calls += 1
         if module is None or given is None:
-            self._withdraw("a call of a function without a known module")
+            self._ballot.withdraw("a call of a function without a known module")
             return
         value = self._read(returned)
         _, model = self._models.get(id(module), (None, None))
@@ -239,37 +241,19 @@ class Voter:
         if vote == self._compare.SAME:
             vote, where = self._compare.compare_values(value, wide, own)
         if vote == self._compare.DIFFERS:
-            self._differs = True
             summary = f"{name} leaves {where.returned} at {where.path or 'its only element'}; NumPy computes"
             summary += f" {where.expected} from the same module and arguments"
             told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
-            self._report(vote, summary, told)
+            self._ballot.report(vote, summary, told)
         elif vote == self._compare.UNCERTAIN:
-            self._withdraw("the values are neither the same nor different")
+            self._ballot.withdraw("the values are neither the same nor different")
         elif any(map(self._is_translated, sys.modules)):
-            self._withdraw("the module was translated from another format: NumPy would only repeat the translation")
+            self._ballot.withdraw("the module was translated from another format: NumPy would only repeat that")
         elif id(module) in self._remade:
-            self._withdraw("the compiler made this module: NumPy would only repeat what the compiler made")
-        elif not self._silent:
-            self._report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
+            self._ballot.withdraw("the compiler made this module: NumPy would only repeat what the compiler made")
+        elif not self._ballot.silent:
+            self._ballot.report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
 
     def _is_translated(self, module: str) -> bool:
         """True for a frontend that the testcase has imported itself: TVM imports none of those for other formats."""
         return module.startswith("tvm.relax.frontend.") and module not in self._loaded
-
-    def _report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
-        self._findings.add(KIND, KIND, summary, {"name": "NumPy", "vote": vote, **evidence})
-
-    def _withdraw(self, why: str) -> None:
-        """Record that a call has no vote. Then the calls together cannot agree."""
-        self._silent = True
-        if not self._differs:
-            self._findings.drop(KIND)
-        self._findings.note("a call could not be evaluated", why=why[-200:])
-
-    def _try(self, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except Exception as error:
-            self._withdraw(f"{type(error).__name__}: {error}")
-            return None

@@ -1,7 +1,7 @@
-"""Ask NumPy, or ONNX's evaluator, for the values that the compiled functions of a testcase should return.
+"""Ask NumPy, ONNX's evaluator, or an interpreter of TIR for the values that compiled functions should compute.
 
-The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module of each call without the compiler's lowering. A
-vote is a claim: the testcase could have computed a wrong reference itself as well.
+The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module or the kernel of each call without the
+compiler's lowering. A vote is a claim: the testcase could have computed a wrong reference itself as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from runners.core.failure.oracle import ASSERTION, OUTPUT
-from runners.core.findings import VOTE, Vote
+from runners.core.findings import BY_DEFINITION, EXACT, REFUTED_BY, VOTE, Vote
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -31,18 +31,21 @@ class _Evidence(msgspec.Struct, frozen=True):
     returned: _Word = ""
     expected: _Word = ""
     at: _Word = ""
-    by: Literal["NumPy", "ONNX", "ONNX shapes"] = "NumPy"
+    by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions"] = "NumPy"
+    exact: bool = False
+    """True if all values are integers, so that no rounding hides a difference."""
 
 
 _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
+    "definitions": "an interpreter of its TIR computes from the same arguments",
     "ONNX shapes": "the shape that ONNX infers for the model, and ONNX's evaluator returns another shape",
 }
 
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase once beside NumPy. Return at most one finding."""
+    """Run the testcase once beside the references. Return at most one finding."""
     signature = failure.seen.signature
     if len(failure.testcase.steps) > 1 or signature is None or signature.type not in _ABOUT_VALUES:
         return NOTHING_FOUND
@@ -55,10 +58,14 @@ def ask_reference(failure: Failure, means: Means) -> Diagnosis:
 
 def _report_vote(claim: _Evidence, version: str) -> Finding:
     values = {"function": claim.function, "returned": claim.returned, "expected": claim.expected, "at": claim.at}
-    told = {name: value for name, value in values.items() if value and claim.vote is Vote.DIFFERS}
+    told: dict[str, object] = {key: value for key, value in values.items() if value and claim.vote is Vote.DIFFERS}
+    name = BY_DEFINITION if claim.by == "definitions" else claim.by
+    if name == BY_DEFINITION:
+        told = {EXACT: claim.exact} if claim.vote is Vote.AGREES else told
+        told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
     verb = "another value than" if claim.vote is Vote.DIFFERS else "the same as"
     return Finding(
         kind=FindingKind.REFERENCE,
         summary=f"on {version} a compiled function returns {verb} {_VOTERS[claim.by]}",
-        evidence={"name": claim.by, VOTE: claim.vote.value, "version": version, **told},
+        evidence={"name": name, VOTE: claim.vote.value, "version": version, **told},
     )

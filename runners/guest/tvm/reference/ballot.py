@@ -1,0 +1,52 @@
+"""The vote on a testcase's calls. All voters share it: one difference decides, and one silence prevents agreement.
+
+The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
+the same process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runners.guest.tvm.findings import Findings
+
+KIND = "reference"
+AGREES, DIFFERS = "agrees", "differs"
+
+
+class Ballot:
+    """Collects what the voters say about the calls."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.is_decided = False
+        """True if more calls add nothing."""
+        self.silent = False
+        """True if a call was not evaluated, so that the calls together cannot agree."""
+        self.is_exact = True
+        """False if a call agrees up to rounding only, or a voter cannot tell."""
+
+    def report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
+        """Report a vote. Without other evidence the voter is NumPy."""
+        self._findings.add(KIND, KIND, summary, {"name": "NumPy", "vote": vote, **evidence})
+        self.is_decided = self.is_decided or vote == DIFFERS
+        self.is_exact = self.is_exact and bool(evidence.get("exact"))
+
+    def withdraw(self, why: str, summary: str = "a call could not be evaluated") -> None:
+        """Record that a call has no vote. Then the calls together cannot agree."""
+        self.silent = True
+        if not self.is_decided:
+            self._findings.drop(KIND)
+        self._findings.note(summary, why=why[-200:])
+
+    def note(self, summary: str, error: Exception) -> None:
+        self._findings.note(summary, why=f"{type(error).__name__}: {error}"[-300:])
+
+    def try_action(self, action: Callable[[], Any]) -> Any:
+        """Return the result of an action. If it fails, withdraw and return None."""
+        try:
+            return action()
+        except Exception as error:
+            self.withdraw(f"{type(error).__name__}: {error}")
+            return None

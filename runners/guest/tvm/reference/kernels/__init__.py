@@ -1,0 +1,1 @@
+"""Interpret TIR functions by the definitions of their statements and expressions."""

@@ -1,0 +1,303 @@
+"""The interpreter of TIR computes what the compiler computes, and votes on the calls of compiled kernels."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.core.failure.oracle import ASSERTION
+from runners.core.findings import BY_DEFINITION, EXACT as EXACTLY
+from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
+from runners.core.toolchain.diagnosis import Failure
+from runners.toolchains.tvm.diagnosis.reference import ask_reference
+from tests.runners.guest.tvm.sweep import LAUNCHER, PROGRAMS, ROOT, environment, variables
+from tests.support.means import make_means
+from tests.support.observed import observe
+
+pytestmark = pytest.mark.compilers
+
+RELEASES = ("0.25.0", "0.26.0", "0.27.0")
+NEWEST = RELEASES[-1]
+START = """\
+import numpy as np
+import tvm
+from tvm import te
+from tvm.script import ir as I, tirx as T
+
+def tensor(values, dtype):
+    return tvm.runtime.tensor(np.asarray(values, dtype))
+
+"""
+DIFFERS, AGREES, EXACT = ("differs", None), ("agrees", False), ("agrees", True)
+
+
+def run(version: str, *arguments: str, **more: str) -> str:
+    python = str(environment(version).interpreter.executable)
+    done = subprocess.run([python, *arguments], env={**variables(version), **more}, capture_output=True, text=True)
+    return done.stdout
+
+
+def ask(tmp_path: Path, program: str, version: str = NEWEST) -> list[dict[str, Any]]:
+    """Return the lines that the guest writes about a program."""
+    (tmp_path / "r.py").write_text(START + program)
+    path = tmp_path / "findings"
+    path.unlink(missing_ok=True)
+    run(version, str(LAUNCHER), "tvm.reference.vote", str(tmp_path / "r.py"), REPROBOT_FINDINGS=str(path))
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def vote(tmp_path: Path, program: str, version: str = NEWEST) -> list[tuple[str, bool | None]]:
+    """Return the votes on a program: what the interpreter says, and whether it says so exactly."""
+    told = [line["evidence"] for line in ask(tmp_path, program, version) if line["kind"] == "reference"]
+    assert all(one["by"] == "definitions" for one in told)
+    return [(one["vote"], one.get("exact")) for one in told]
+
+
+def ask_host(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the evidence of the host's findings from the lines that a guest wrote."""
+    written = "".join(json.dumps(line) + "\n" for line in lines)
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": ""}, steps=(("python", "r.py"),))
+    seen = observe("1.0", Outcome.MATCH, ended=Exited(code=1), signature=Signature(type=ASSERTION))
+    means = make_means(hook=lambda _version, _testcase: written)
+    return [dict(one.evidence) for one in ask_reference(Failure(testcase=testcase, seen=seen), means).findings]
+
+
+@cache
+def compare_kernels(version: str) -> dict[str, dict[str, Any]]:
+    return dict(json.loads(run(version, str(PROGRAMS / "reference" / "kernels.repro"), str(ROOT)).splitlines()[-1]))
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_every_operation_agrees_with_the_compiler(version: str) -> None:
+    """One changed element of the result is a difference."""
+    found = compare_kernels(version)
+    assert len(found["votes"]) > 90
+    assert {name: vote for name, vote in found["votes"].items() if vote != "agrees"} == {}
+    assert {name: vote for name, vote in found["changed"].items() if vote != "differs"} == {}
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_an_undefined_or_unknown_operation_has_no_value(version: str) -> None:
+    refused = compare_kernels(version)["refused"]
+    assert len(refused) > 15
+    assert all(refused.values()), refused
+    assert "outside its buffer" in refused["beyond"]
+
+
+SCALAR_IN_LANES = """
+@T.prim_func
+def cube(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
+    for i in {loop}(8):
+        y = a[i]
+        b[i] = y * y * y
+
+b = tensor([0] * 8, "float32")
+tvm.compile(cube, target="llvm")(tensor(range(8), "float32"), b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_vectorized_loop_means_the_serial_loop(tmp_path: Path, version: str) -> None:
+    assert vote(tmp_path, SCALAR_IN_LANES.format(loop="T.vectorized"), version) == [DIFFERS]
+    assert vote(tmp_path, SCALAR_IN_LANES.format(loop="T.serial"), version) == [AGREES]
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_cast_to_fewer_values_wraps_around(tmp_path: Path, version: str) -> None:
+    """The simplifier takes the cast of an unsigned number for a number of the same value."""
+    program = """
+@T.prim_func
+def clamp(A: T.Buffer((6,), "uint8"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        if T.Cast("int32", T.Cast("int8", A[i])) >= 0:
+            B[i] = T.Cast("int32", A[i])
+        else:
+            B[i] = 0
+
+b = tensor([0] * 6, "int32")
+tvm.compile(clamp, target="llvm")["main"](tensor([0, 1, 127, 128, 200, 255], "uint8"), b)
+print(b.numpy())
+"""
+    assert vote(tmp_path, program, version) == [DIFFERS]
+
+
+ACCUMULATES = """
+@T.prim_func(s_tir=True)
+def sums(A: T.Buffer((4, 3), "{dtype}"), B: T.Buffer((4,), "{dtype}")):
+    for i, k in T.grid(4, 3):
+        with T.sblock("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            B[vi] = B[vi] + A[vi, vk]
+
+built = tvm.compile(sums, target="llvm")
+a, b = tensor(np.arange(12).reshape(4, 3), "{dtype}"), tensor([0] * 4, "{dtype}")
+for _ in range(3):
+    built(a, b)
+    print(b.numpy())
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "more", "votes"),
+    [
+        ("int32", "", [EXACT]),
+        ("float32", "", [AGREES]),
+        ("int32", "print(tvm.IRModule({'main': sums}).script())", [AGREES]),
+        ("int32", "tvm.ir.assert_structural_equal(sums, sums)", []),
+        ("int32", "built(a, tensor([2**31 - 1] * 4, 'int32'))", []),
+    ],
+    ids=["integers", "floats", "a claim about a module", "a claim about equality", "an undefined call"],
+)
+def test_a_block_without_a_start_adds_to_what_its_output_holds(
+    tmp_path: Path, dtype: str, more: str, votes: list[tuple[str, bool | None]]
+) -> None:
+    """Integers have no rounding, so the values are exactly right, unless the claim may be about something else."""
+    assert vote(tmp_path, ACCUMULATES.format(dtype=dtype, more=more)) == votes
+
+
+@pytest.mark.parametrize(("version", "votes"), [("0.26.0", [DIFFERS]), ("0.27.0", [])])
+def test_a_kernel_of_tensor_expressions_never_agrees(
+    tmp_path: Path, version: str, votes: list[tuple[str, bool | None]]
+) -> None:
+    """The simplifier of 0.26 takes a product of small unsigned numbers for one that does not wrap around."""
+    program = """
+A = te.placeholder((8,), "uint8", "A")
+c = lambda value: tvm.tirx.const(value, "uint8")
+B = te.compute((8,), lambda i: te.floordiv(A[i] * c(50) + c(150), c(50)), "B")
+b = tensor([0] * 8, "uint8")
+tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor(range(8), "uint8"), b)
+print(b.numpy())
+"""
+    assert vote(tmp_path, program, version) == votes
+
+
+MATMUL = """
+@T.prim_func(s_tir=True)
+def matmul(A: T.Buffer((6, 10), "float32"), B: T.Buffer((10, 4), "float32"), C: T.Buffer((6, 4), "float32")):
+    for i, j, k in T.grid(6, 4, 10):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+{module}
+rng = np.random.default_rng(0)
+a, b = (tensor(rng.standard_normal(shape), "float32") for shape in ((6, 10), (10, 4)))
+c = tensor(np.zeros((6, 4)), "float32")
+tvm.compile(module, target="llvm")(a, b, c)
+print(c.numpy())
+"""
+SPLIT = """\
+schedule = tvm.s_tir.Schedule(matmul)
+i, j, k = schedule.get_loops(schedule.get_sblock("C"))
+schedule.split(k, [None, 4], disable_predication={without})
+module = schedule.mod
+"""
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_kernel_that_the_testcase_wrote_may_agree(tmp_path: Path, version: str) -> None:
+    """A kernel that a schedule made may not, even if it computes what is written."""
+    assert vote(tmp_path, MATMUL.format(module="module = matmul"), version) == [AGREES]
+    assert vote(tmp_path, MATMUL.format(module="module = tvm.IRModule({'main': matmul})"), version) == [AGREES]
+    assert vote(tmp_path, MATMUL.format(module=SPLIT.format(without="False")), version) == []
+
+
+def test_the_host_reports_a_vote_by_definition(tmp_path: Path) -> None:
+    (differs,) = ask_host(ask(tmp_path, SCALAR_IN_LANES.format(loop="T.vectorized")))
+    assert (differs["name"], differs["vote"], differs["at"]) == (BY_DEFINITION, "differs", "arguments[1][0]")
+    (agrees,) = ask_host(ask(tmp_path, ACCUMULATES.format(dtype="int32", more="")))
+    assert (agrees["name"], agrees["vote"], agrees[EXACTLY]) == (BY_DEFINITION, "agrees", True)
+
+
+def test_an_index_outside_a_buffer_is_noted(tmp_path: Path) -> None:
+    """The factor does not divide the extent, and the schedule leaves the predicate out."""
+    (note,) = ask(tmp_path, MATMUL.format(module=SPLIT.format(without="True")))
+    assert (note["kind"], note["summary"]) == ("note", "an index is outside its buffer")
+
+
+PASSES = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(a: T.Buffer((8,), "int32"), b: T.Buffer((8,), "int32")):
+        for i in range(8):
+            b[i] = a[i] * {factor}
+
+{passes}
+b = tensor([0] * 8, "int32")
+tvm.compile(apply(Module), target="llvm")["main"](tensor(range(8), "int32"), b)
+print(b.numpy())
+"""
+OTHER = PASSES.partition("@I.ir_module")[2].partition("{passes}")[0].replace("Module", "Other").format(factor=3)
+
+
+@pytest.mark.parametrize(
+    ("passes", "votes"),
+    [
+        ("apply = tvm.tirx.transform.StmtSimplify()", [AGREES]),
+        (
+            f"@I.ir_module{OTHER}\n@tvm.transform.module_pass(opt_level=0)\n"
+            "def apply(module, context):\n    return Other",
+            [AGREES],
+        ),
+    ],
+    ids=["a pass of the compiler", "a pass of the testcase's own"],
+)
+def test_the_module_before_the_compilers_passes_is_evaluated(
+    tmp_path: Path, passes: str, votes: list[tuple[str, bool | None]]
+) -> None:
+    """A pass of the testcase's own may change the meaning, so that what it returns is evaluated."""
+    assert vote(tmp_path, PASSES.format(factor=2, passes=passes)) == votes
+
+
+def test_the_arguments_stay_those_of_the_testcase(tmp_path: Path) -> None:
+    """Scalars, symbolic shapes, a returned number, and one tensor given twice."""
+    program = """
+@T.prim_func
+def scale(a: T.handle, b: T.handle, c: T.handle, factor: T.int32):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    C = T.match_buffer(c, (n + 1,), "int32")
+    for i in T.parallel(n):
+        C[i] = (A[i] + B[i]) * factor
+
+built = tvm.compile(scale, target="llvm")
+for n in (3, 5):
+    a, c = tensor(range(n), "int32"), tensor([7] * (n + 1), "int32")
+    built(a, a, c, n)
+    print(c.numpy())
+    np.testing.assert_array_equal(c.numpy()[:-1], np.arange(n) * 2 * n)
+"""
+    assert vote(tmp_path, program) == [EXACT]
+    assert vote(tmp_path, program.replace("built(a, a, c, n)", "built(a, a, a, n)")) == []
+
+
+LOADED = """
+import os, tempfile
+
+@T.prim_func
+def twice(a: T.Buffer((8,), "int32"), b: T.Buffer((8,), "int32")):
+    for i in range(8):
+        b[i] = a[i] * 2
+
+path = os.path.join(tempfile.mkdtemp(), "lib.so")
+tvm.compile(twice, target="{target}").export_library(path)
+b = tensor([0] * 8, "int32")
+tvm.runtime.load_module(path)["twice"](tensor(range(8), "int32"), b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_kernel_is_followed_through_a_file(tmp_path: Path, target: str) -> None:
+    assert vote(tmp_path, LOADED.format(target=target)) == [EXACT]
