@@ -309,9 +309,11 @@ def _lists_questions(parsed: ParsedIssue) -> bool:
     lines = _split_lines(parsed.prose)
     items = {found["text"].strip() for found in map(LISTED.match, _split_lines(parsed.issue.body)) if found}
     questions = [line for line in lines if ASKS.search(line)]
-    asked = [line for line in questions if line.strip() in items]
+    asked = sum(line.strip() in items for line in questions)
+    if SEEKS.search(parsed.issue.title[:300]):  # the questions may then stand in one paragraph
+        asked = max(asked, sum(len(SEEKS.findall(line)) for line in questions))
     suspicious = any(map(SUSPECTS.search, questions))
-    return len(asked) >= FEWEST_ASKED and not suspicious and not _calls_it_wrong(parsed)
+    return asked >= FEWEST_ASKED and not suspicious and not _calls_it_wrong(parsed)
 
 
 def _wishes_and_offers(parsed: ParsedIssue) -> bool:
@@ -325,9 +327,11 @@ def _wishes_and_offers(parsed: ParsedIssue) -> bool:
 
 
 def _calls_it_wrong(parsed: ParsedIssue) -> bool:
-    """True if the title or a label calls something a failure."""
-    marks = (*_match(TITLE_MARKS, (parsed.issue.title[:300],)), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
-    return any(intent is Intent.FAILURE for intent, _ in marks)
+    """True if the title or a label calls something a failure. A question may have a word such as *error* in it."""
+    title = parsed.issue.title[:300]
+    least = USUAL if title.rstrip().endswith("?") else 1
+    marks = (*_match(TITLE_MARKS, (title,)), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
+    return any(intent is Intent.FAILURE and points >= least for intent, points in marks)
 
 
 def _tells_of_failure(parsed: ParsedIssue) -> bool:

@@ -409,10 +409,10 @@ class PrintedPart(Wire, frozen=True, kw_only=True):
 
 
 class PrintedRow(Wire, frozen=True, kw_only=True):
-    """One call of ``print``, or two calls in a row: their literal texts and values, in order."""
+    """One call of ``print``, or several calls in a row: their literal texts and values, in order."""
 
     parts: tuple[PrintedPart, ...]
-    lines: Literal[1, 2] = 1
+    lines: Annotated[int, msgspec.Meta(ge=1, le=4)] = 1
     tells: Text = ""
     """``bad`` or ``good`` if the row is only printed where the program's own comparison fails or holds."""
 

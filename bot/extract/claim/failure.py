@@ -151,6 +151,8 @@ def list_failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
 def is_expected_output(piece: Piece) -> bool:
     if piece.kind is Kind.TRACEBACK:
         return False
+    if piece.section is IssueSection.ACTUAL and piece.cue is Cue.WORKS:
+        return False  # "there is no error, but": the section says what the output is
     return piece.section is IssueSection.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
 
 

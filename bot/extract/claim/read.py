@@ -69,6 +69,9 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
         kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)
+    unquoted = kind is ClaimKind.ERROR and signature is None
+    if unquoted and actual and expected and not _NAMES_ERROR.search(source.title):
+        kind = ClaimKind.WRONG_RESULT  # ``can't read the printed text``
     values = bool(actual) and (bool(expected) or all(map(_VALUES_ALONE.fullmatch, actual.strip().split("\n"))))
     if kind is ClaimKind.ERROR and signature is None and values and not _ERROR.search(source.title):
         kind = ClaimKind.WRONG_RESULT  # output is quoted, and no error is
@@ -271,6 +274,11 @@ _ERROR = _any_of(
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
+_NAMES_ERROR = _any_of(
+    *(r"errors?\b", r"\w+Error\b", r"exceptions?\b", r"fail(?:s|ed|ure|ing)?\b", r"rais(?:es|ed)\b", r"throws?\b"),
+    *("assert", r"does ?n[o'’]t (?:compile|build)", "unsupported", "unimplemented", r"refuse[sd]?\b", "reject"),
+)
+"""A title that names an error. ``can't`` may say anything."""
 _RAISES = re.compile(
     r"\b(?i:raises?|throws?|fails? with|crash(?:es)? with|gives?|returns?|ends? with) (?:an? )?[`'\"]?"
     r"(?:\w+\.)?(?:[A-Z]\w+(?:Error|Exception)|[A-Z]{2,20}(?:_[A-Z]{2,20})+)\b"

@@ -39,6 +39,8 @@ class Workspace:
     sources: dict[str, Piece] = field(default_factory=dict)
     """File → the piece that it came from."""
     produced: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    """The data files that steps write, by flags such as ``--output=x.irpa``."""
     tests: tuple[str, ...] = ()
     """Functions of the input that were check tests. Rewritten, they return the checked values."""
     repairs: list[Repair] = field(default_factory=list)
@@ -219,10 +221,12 @@ def add_flag_files(work: Workspace, argv: Sequence[str]) -> None:
     suffixes = _DATA_SUFFIXES.union(work.tools.data_suffixes)
     for word in argv[1:]:
         found = _FLAG_FILE.match(word)
-        if not found or found[3] not in suffixes or _WRITES.search(found[1]):
+        if not found or found[3] not in suffixes:
             continue
         name = found[2]
-        if name in work.files or name in work.produced:
+        if _WRITES.search(found[1]):
+            work.written.add(name)
+        if name in work.files or name in work.produced or name in work.written:
             continue
         piece = next((p for p in work.inputs if p.name == name), None)
         if piece is not None:

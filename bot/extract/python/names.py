@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
+import re
 import shlex
 import sys
 import warnings
@@ -198,11 +199,17 @@ _OUTPUT_KEYWORDS = {"output_file", "output", "out", "output_path", "outfile", "s
 
 
 def _find_command_outputs(node: ast.List | ast.Tuple, constants: dict[str, str]) -> Iterator[str]:
-    """Yield the words behind ``-o`` in a command line: ``["iree-compile", "a.mlir", "-o", "a.vmfb"]``."""
+    """Yield the words behind ``-o`` in a list of words, and in ``--output=@c.npy``."""
+    for word in node.elts:
+        if isinstance(word, ast.Constant) and isinstance(word.value, str):
+            yield from (found["path"] for found in [_OUTPUT_WORD.match(word.value)] if found)
     for flag, value in pairwise(node.elts):
         named = isinstance(flag, ast.Constant) and flag.value in ("-o", "--output")
         if named and (path := _read_path(value, constants)) is not None:
             yield path
+
+
+_OUTPUT_WORD = re.compile(r"--?o(?:ut|utput)?=@?(?P<path>\S{1,200})$")
 
 
 _SHELLS = {"system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}

@@ -348,3 +348,22 @@ def test_a_text_that_ends_with_a_list_of_questions_wants_advice(questions: tuple
 def test_a_wish_with_an_offer_is_a_request(says: str, intent: Intent) -> None:
     """The quoted error is what the compiler says today."""
     assert _read("a parallel loop inside a parallel loop", f"{PROGRAM_AND_ERROR}\n\n{says}") is intent
+
+
+@pytest.mark.parametrize(
+    ("title", "intent"),
+    [
+        ("How to compile a nest of loops?", Intent.QUESTION),
+        ("A nest of loops is refused?", Intent.FAILURE),
+    ],
+)
+def test_a_title_that_seeks_advice_may_have_its_questions_in_a_paragraph(title: str, intent: Intent) -> None:
+    asks = "I see why. What is the recommended way? Should I fuse them by hand? Thanks!"
+    assert _read(title, f"{PROGRAM_AND_ERROR}\n\n{asks}") is intent
+
+
+def test_a_question_may_have_the_word_error_in_its_title() -> None:
+    listed = "1. Is there a bound?\n2. Should I measure again?"
+    assert _read("Accuracy of tanh, which error bound should tests assume?", f"{PROGRAM_AND_ERROR}\n\n{listed}") is (
+        Intent.QUESTION
+    )

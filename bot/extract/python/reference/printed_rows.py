@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import groupby, islice
 
 from bot.extract.python.reference.own_reference import Program, Scope, read_program
 from runners.core.protocol import PartRole, PrintedPart, PrintedRow, Testcase
@@ -60,31 +60,50 @@ def _iterate_rows(program: Program) -> Iterator[PrintedRow]:
         row = _read_print(program, node, scope, guarded.get(id(node), ""))
         if row is not None:
             yield row
-    for scope, first, second in _list_neighbours(program):
-        above, below = (_read_parts(program, call, scope) for call in (first, second))
-        if above and below and {_find_role(above), _find_role(below)} == {PartRole.RESULT, PartRole.REFERENCE}:
-            yield PrintedRow(parts=(*above, *below), lines=2)
+    for printed in _list_neighbours(program):
+        yield from _pair_rows(printed)
 
 
-def _list_neighbours(program: Program) -> Iterator[tuple[Scope, ast.Call, ast.Call]]:
-    """Yield the calls of print that stand in two statements, one right below the other."""
+def _list_neighbours(program: Program) -> Iterator[list[list[PrintedPart]]]:
+    """Yield the parts of the calls of print that stand in statements right below each other."""
     scopes = {id(node): scope for scope, node in program.nodes}
     for _, node in program.nodes:
         for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
             if isinstance(body, list):
-                for above, below in pairwise(body):
-                    yield from (
-                        (scopes[id(first)], first, second)
-                        for first, second in zip(_list_prints(above), _list_prints(below), strict=False)
-                        if id(first) in scopes
-                    )
+                for printing, together in groupby(map(_list_prints, body), bool):
+                    calls = [call for one in together for call in one if printing and id(call) in scopes]
+                    yield [_read_parts(program, call, scopes[id(call)]) for call in calls]
+
+
+def _pair_rows(printed: Sequence[list[PrintedPart]]) -> Iterator[PrintedRow]:
+    """Yield a result with the reference right below, or the other way round, with the labels in rows of their own.
+
+    ``print("got"); print(out); print("want"); print(ref)``. A row belongs to one pair only.
+    """
+    roles = [_find_role(parts) for parts in printed]
+    at = 0
+    while at < len(printed):
+        other = _OPPOSITE.get(roles[at] or PartRole.OTHER)
+        below = next((n for n in range(at + 1, min(at + 3, len(printed))) if roles[n] is not PartRole.OTHER), None)
+        if other is None or below is None or roles[below] is not other:
+            at += 1
+            continue
+        begin = at - 1 if at and roles[at - 1] is PartRole.OTHER else at
+        parts = tuple(part for row in printed[begin : below + 1] for part in row)
+        if len(parts) <= MAX_PARTS and any(any(map(str.isalpha, part.text)) for part in parts):
+            yield PrintedRow(parts=parts, lines=below + 1 - begin)
+        at = below + 1
+
+
+_OPPOSITE = {PartRole.RESULT: PartRole.REFERENCE, PartRole.REFERENCE: PartRole.RESULT}
 
 
 def _find_role(parts: Sequence[PrintedPart]) -> PartRole | None:
-    """Return what a row shows alone, below a label: a result or a reference; None for another row."""
+    """Return what a row shows: a result, a reference, or a label alone (`PartRole.OTHER`); None for another row."""
     roles = {part.role for part in parts} - {PartRole.OTHER}
-    labelled = any(part.text.strip() and any(map(str.isalpha, part.text)) for part in parts)
-    return roles.pop() if len(roles) == 1 and labelled else None
+    if not roles and any(any(map(str.isalpha, part.text)) for part in parts):
+        return PartRole.OTHER
+    return roles.pop() if len(roles) == 1 else None
 
 
 def _list_prints(statement: ast.stmt) -> list[ast.Call]:

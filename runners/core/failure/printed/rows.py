@@ -39,8 +39,8 @@ def _judge(text: str, rows: Sequence[PrintedRow]) -> list[tuple[int, Reading]]:
     """Return the number of the description of each printed row that one fits, and what the row says."""
     found = []
     lines = list(_join_arrays(text[-MAX_OUTPUT_CHARS:]))
-    for line, below in zip(lines, (*lines[1:], ""), strict=True):
-        texts = {1: line, 2: f"{line} {below}"}
+    for number, line in enumerate(lines):
+        texts = {count: " ".join(lines[number : number + count]) for count in {row.lines for row in rows}}
         read = ((at, _read_row(texts[row.lines], row)) for at, row in enumerate(rows)) if line else ()
         fitting = [(at, reading) for at, reading in read if reading is not None]
         if fitting:

@@ -950,3 +950,29 @@ def test_the_result_of_a_run_that_is_no_step_is_not_the_claim() -> None:
     )
     assert "0 1 1 2" in found.claim.actual
     assert "0 0 0 1" not in found.claim.actual
+
+
+def test_quoted_outputs_decide_before_a_title_that_says_cannot() -> None:
+    printed = PRINTED.replace("[2 -1 -1]", "T.load(meta[0], i, j) + T.f32(1.0)")
+    found = extract_repro(f"{printed}\n    I want `x[i, j] + T.f32(1.0)` there.", "can't read printed expressions")
+    assert found.claim.kind is ClaimKind.WRONG_RESULT
+    assert found.claim.expected == "x[i, j] + T.f32(1.0)"
+
+
+def test_output_in_the_section_on_the_actual_behaviour_is_printed() -> None:
+    """``there is no error`` above it does not make it right."""
+    body = """
+        ### Expected behavior
+        [1 0]
+        ### Actual behavior
+        The sum works and there is no error, but the ones are in the wrong places:
+        ```
+        [1 1]
+        ```
+        ### Steps to reproduce
+        ```python
+        import tvm
+        print(tvm.run())
+        ```
+    """
+    assert "[1 1]" in extract_repro(body, "wrong gradient").claim.actual

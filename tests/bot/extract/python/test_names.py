@@ -41,6 +41,7 @@ def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str,
         ('np.save("x.npy", a)\nnp.load("x.npy")', ()),
         ('open("out.txt", "w").write("")', ()),
         ('torch.onnx.export(m, x, "m.onnx")\nonnx.load("m.onnx")', ()),
+        ('run([tool, "--output=@c.npy"]); np.load("c.npy")', ()),
         ("onnx.load(sys.argv[1])", ()),
         ('open(sys.argv[1], "rb").read()', ()),  # the mode is no file
         ('open(name, mode="r")', ()),

@@ -51,6 +51,16 @@ for name, kind in {"a": tvm.A, "b": tvm.B}.items():
             "a got [1 2]\na want [1 3]",
             Reading.WRONG,
         ),
+        (
+            'print("a", out)\nprint("want", ref)\nprint("b", out)\nprint("want", ref)',
+            "a [1 2]\nwant [1 2]\nb [3 4]\nwant [3 4]",
+            Reading.RIGHT,
+        ),
+        (
+            'print("tvm")\nprint(out)\nprint("onnx")\nprint(ref)',
+            "tvm\n[[1. 0.]\n [2. 1.]]\nonnx\n[[1. 3.]\n [2. 1.]]",
+            Reading.WRONG,
+        ),
         # Rows that say nothing of whether the result is right.
         ("print(out)\nprint(ref)", "[1 2 4]\n[1 2 3]", Reading.UNKNOWN),
         ("print(out)", "[1 2 4]", Reading.UNKNOWN),

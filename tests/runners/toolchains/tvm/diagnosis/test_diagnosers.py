@@ -99,3 +99,26 @@ def test_passes_are_not_bisected_if_the_cause_is_settled(kind: str, origin: str,
 
     diagnose_once(DIAGNOSERS, failure(), make_means(hook=hook))
     assert sum(is_launch_step(one.steps[0], "tvm.pass_bisect.search") for one in hooked) == sought
+
+
+@pytest.mark.parametrize(
+    ("operator", "text", "origin"),
+    [
+        ("relax.take", "import tvm\n", "testcase-data"),
+        ("relax.grad.take_backward", "import tvm\n", "unknown"),
+        ("relax.grad.take_backward", "R.grad.take_backward(g, x, i)\n", "testcase-data"),
+    ],
+    ids=["an operator of the testcase", "an operator that a pass makes", "an adjoint in the testcase"],
+)
+def test_an_access_of_an_adjoint_that_a_pass_makes_is_nobodys_fault(operator: str, text: str, origin: str) -> None:
+    """The testcase gives the indices, and the pass decides what they index."""
+    evidence = {"origin": "testcase-data", "operator": operator}
+    claims = json.dumps({"kind": "out-of-bounds-access", "summary": "x", "evidence": evidence})
+
+    def hook(_version: str, testcase: Testcase) -> str:
+        return claims if is_launch_step(testcase.steps[0], "tvm.diagnose") else ""
+
+    found = diagnose_once(
+        DIAGNOSERS, failure(msgspec.structs.replace(PYTHON, files={"r.py": text})), make_means(hook=hook)
+    )
+    assert [one.evidence["origin"] for one in found.findings] == [origin]
