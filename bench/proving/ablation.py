@@ -41,11 +41,16 @@ class Withheld:
 
     @property
     def lost(self) -> bool:
-        return self.whole.good and not self.without.good
+        """True if the verdict is worse without the finding. An accepted one is worse than the right one."""
+        return _rank(self.whole) > _rank(self.without)
 
     @property
     def gained(self) -> bool:
-        return self.without.good and not self.whole.good
+        return _rank(self.without) > _rank(self.whole)
+
+
+def _rank(graded: Graded) -> int:
+    return {"right": 2, "accepted": 1}.get(graded.grade, 0)
 
 
 def withhold_each(job: tuple[str, Trial]) -> list[Withheld]:

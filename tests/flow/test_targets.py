@@ -10,6 +10,7 @@ from bot.cli import verbs
 from bot.issue import Issue
 from bot.plan import RunOptions
 from bot.report.sections.run_again import list_shell_lines
+from bot.verdict.grounds import Ground
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
@@ -53,7 +54,7 @@ def test_a_failure_of_another_target_than_the_usual_one_is_found() -> None:
     report = reproduce(UNRESOLVED)
     assert report.verdict.kind is VerdictKind.FIXED
     assert "This is for `hip`" in report.verdict.headline
-    assert report.verdict.confidence < 0.9
+    assert Ground.DEVICE_NOT_NAMED in report.verdict.grounds
     assert "--iree-hal-target-backends=rocm" in list_shell_lines(report)
     assert {seen.device for seen in report.observations} == {"llvm-cpu", "hip"}
 

@@ -42,7 +42,11 @@ from tests.bot.requests.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
 from tests.bot.requests.payloads import comment_event, dispatch_event, issue_event
 from tests.support.observed import observe
 
-CODE = "apache-tvm 0.25.0\n\n```python\nimport tvm\nassert tvm.compile is None\n```\n\n```\nAssertionError\n```\n"
+CODE = (
+    "apache-tvm 0.25.0\n\n```python\nimport tvm\nassert tvm.compile is None\n```\n\n"
+    "```\nRuntimeError: the module is broken\n```\n"
+)
+CHECKED = CODE.replace("RuntimeError: the module is broken", "AssertionError")
 OTHER = CODE.replace("is None", "is not tvm.compile")
 
 
@@ -322,7 +326,7 @@ def test_an_issue_without_code_gets_no_comment(body: str) -> None:
     assert forge.writes == 1
 
 
-@pytest.mark.parametrize("body", ["How do I install it?", f"Would be nice:\n\n{CODE}\n\nHow can I do that?"])
+@pytest.mark.parametrize("body", ["How do I install it?", f"Would be nice:\n\n{CHECKED}\n\nHow can I do that?"])
 def test_a_text_without_a_claim_gets_no_comment_unless_a_command_asks(body: str) -> None:
     """With code and without, whatever the settings say of issues without code."""
     forge = forge_of(body)
@@ -333,7 +337,7 @@ def test_a_text_without_a_claim_gets_no_comment_unless_a_command_asks(body: str)
         assert handled.sealed is None
     assert forge.writes == 0
     asked = says(forge, "wil", "/repro run")
-    assert (asked.sealed is not None) is (CODE in body)
+    assert (asked.sealed is not None) is (CHECKED in body)
     assert forge.ours()
 
 
@@ -513,7 +517,7 @@ def test_a_request_for_approval_shows_the_code() -> None:
 def test_a_request_for_approval_says_what_it_does_not_show() -> None:
     """Also if the code imitates the end of our fold."""
     tail = "".join(f"x{i} = '<!-- reprobot:end-code --> {i} ```'\n" for i in range(1_500))
-    forge = forge_of(CODE.replace("```\n\n```\nAss", tail.replace("```", "` ` `") + "```\n\n```\nAss"))
+    forge = forge_of(CODE.replace("```\n\n```\nRun", tail.replace("```", "` ` `") + "```\n\n```\nRun"))
     sealed = opened(forge, file=GPU)
     (body,) = forge.ours()
     assert "**Only a part is shown.**" in body
