@@ -7,6 +7,8 @@ the same fault.
 
 from __future__ import annotations
 
+import re
+
 from bot.extract.python.reference.own_reference import computes_reference
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
@@ -21,8 +23,30 @@ ONNX = "ONNX's evaluator, from the same model and inputs"
 OWN = "a computation of the testcase's own, without the compiler"
 
 
+FRAMEWORK = "the framework's own run of the model that the testcase exports"
 ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
 _VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX, "ONNX shapes": ONNX_SHAPES}
+
+
+_EXPORTED = re.compile(r"\bexport\(\s{0,40}(?P<model>[A-Za-z_]\w{0,60})\s{0,40}[,.)]")
+
+
+_EXPORT = re.compile(r"^[ \t]{0,40}(?P<program>[A-Za-z_]\w{0,60}) = [\w.]{0,60}\bexport\(", re.M)
+
+
+def _calls_exported_model(code: str) -> bool:
+    """True if a program exports a model for the compiler, and calls the model or the exported program itself too.
+
+    What the framework computes from the same model is a second source. A formula of the author is none.
+    """
+    code = code[:MAX_CHARS]
+    models = {found["model"] for found in _EXPORTED.finditer(code)}
+    programs = {f"{found['program']}.module()" for found in _EXPORT.finditer(code)}
+    called = sorted(models | programs)[:MAX_MODELS]
+    return any(re.search(rf"(?<![\w.]){re.escape(name)}\(", code) for name in called)
+
+
+MAX_CHARS, MAX_MODELS = 100_000, 20
 
 
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
@@ -30,7 +54,8 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     own = computes_reference(evidence.plan.testcase) or any(
         one.why == PRINTS_OTHER_REFERENCE for one in evidence.observations
     )
-    found = [ReferenceVote(reference=OWN, wrong=True)] if own else []
+    code = "\n".join(evidence.plan.testcase.files.values())
+    found = [ReferenceVote(reference=FRAMEWORK if _calls_exported_model(code) else OWN, wrong=True)] if own else []
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
         if (vote := get_vote(finding)) is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import DEFINITIONS, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes
+from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.parse import NATIVE
@@ -122,6 +122,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         NUMPY: Ground.REFERENCE_DIFFERS,
         ONNX: Ground.REFERENCE_DIFFERS,
         DEFINITIONS: Ground.REFERENCE_DIFFERS,
+        FRAMEWORK: Ground.REFERENCE_DIFFERS,
         OWN: Ground.OWN_REFERENCE,
     }
     differing = [one.reference for one in votes if one.reference in independent]
@@ -148,6 +149,7 @@ _SHORT = {
     NUMPY: "NumPy",
     ONNX: "ONNX's evaluator",
     DEFINITIONS: "an interpreter of the operations' definitions",
+    FRAMEWORK: "the framework's own run of the exported model",
     OWN: "the testcase's own computation",
 }
 

@@ -1632,3 +1632,27 @@ def test_a_library_that_one_machine_lacks_is_not_looked_for_here(message: str) -
     assert verdict.kind is VerdictKind.UNTESTABLE
     assert "on the reporter's machine" in verdict.headline
     assert judge(evidence((M, M, M, M), plan=plan)).kind is VerdictKind.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind"),
+    [
+        ("program.module()(x).numpy()", VerdictKind.CONFIRMED),
+        ("net(x).detach().numpy()", VerdictKind.CONFIRMED),
+        ("np.flip(x.numpy())", VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_the_framework_that_runs_the_exported_model_is_a_second_source(reference: str, kind: VerdictKind) -> None:
+    """A formula of the author is none."""
+    code = (
+        "import numpy as np, torch, tvm\n"
+        "net, x = torch.nn.Linear(2, 2), torch.ones(2)\n"
+        "program = torch.export.export(net, (x,))\n"
+        "got = tvm.compile(tvm.translate(program))(x).numpy()\n"
+        f"np.testing.assert_allclose(got, {reference})\n"
+    )
+    testcase = msgspec.structs.replace(PLAN.testcase, files={"a.py": code})
+    claim = msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT)
+    wrong = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase)
+    none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
+    assert judge(evidence((M, M, M, M), plan=wrong, findings=(none,))).kind is kind
