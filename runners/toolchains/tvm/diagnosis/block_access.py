@@ -17,10 +17,9 @@ from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import parse_programs
+from runners.toolchains.tvm.diagnosis.programs import BLOCKS, get_method, parse_programs
 
-MOST_BLOCKS = 100
-_BLOCKS = frozenset({"sblock", "block"})
+MOSTBLOCKS = 100
 _DECLARATIONS = frozenset({"reads", "writes"})
 
 
@@ -33,8 +32,8 @@ def check_block_access(failure: Failure, means: Means) -> Diagnosis:
 def find_other_access(testcase: Testcase) -> BrokenRule | None:
     """Return the first block that accesses an element which it does not declare; None without one."""
     for name, tree in parse_programs(testcase, "reads"):
-        for block in islice(_list_blocks(tree), MOST_BLOCKS):
-            declared = {kind: call for call in _list_declarations(block) for kind in [_get_method(call)]}
+        for block in islice(_list_blocks(tree), MOSTBLOCKS):
+            declared = {kind: call for call in _list_declarations(block) for kind in [get_method(call)]}
             if set(declared) != _DECLARATIONS:
                 continue
             hidden = _find_hidden_access(block, declared)
@@ -45,21 +44,13 @@ def find_other_access(testcase: Testcase) -> BrokenRule | None:
 
 def _list_blocks(tree: ast.Module) -> Iterator[ast.With]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.With) and any(_get_method(item.context_expr) in _BLOCKS for item in node.items):
+        if isinstance(node, ast.With) and any(get_method(item.context_expr) in BLOCKS for item in node.items):
             yield node
-
-
-def _get_method(node: ast.expr) -> str:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name
-        case _:
-            return ""
 
 
 def _list_declarations(block: ast.With) -> Iterator[ast.Call]:
     for statement in block.body:
-        if isinstance(statement, ast.Expr) and _get_method(statement.value) in _DECLARATIONS:
+        if isinstance(statement, ast.Expr) and get_method(statement.value) in _DECLARATIONS:
             assert isinstance(statement.value, ast.Call)
             yield statement.value
 
@@ -91,7 +82,7 @@ def _make_rule(testcase: Testcase, file: str, block: ast.With, hidden: str) -> B
         lines[call.lineno - 1 : last] = [""] * (last - call.lineno + 1)
     alias = ast.unparse(block.items[0].context_expr).partition(".")[0]
     return BrokenRule(
-        operation=f"{alias}.{_get_method(block.items[0].context_expr)}",
+        operation=f"{alias}.{get_method(block.items[0].context_expr)}",
         file=file,
         line=block.lineno,
         rule=Rule.OTHER_ACCESS,

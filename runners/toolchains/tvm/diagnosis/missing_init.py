@@ -16,11 +16,9 @@ from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import parse_programs
+from runners.toolchains.tvm.diagnosis.programs import BLOCKS, get_method, parse_programs
 
-MOST_BLOCKS = 100
-_BLOCKS = frozenset({"sblock", "block"})
-"""The name of a block in TVMScript: ``T.sblock`` since 0.25, ``T.block`` before."""
+MOSTBLOCKS = 100
 
 
 def check_missing_init(failure: Failure, means: Means) -> Diagnosis:
@@ -32,7 +30,7 @@ def check_missing_init(failure: Failure, means: Means) -> Diagnosis:
 def find_missing_init(testcase: Testcase) -> BrokenRule | None:
     """Return the first sum over a reduction axis into a parameter that nothing sets; None without one."""
     for name, tree in parse_programs(testcase, "axis"):
-        for function, block in islice(_list_blocks(tree), MOST_BLOCKS):
+        for function, block in islice(_list_blocks(tree), MOSTBLOCKS):
             update = _find_update(block)
             if update is None or not _has_reduction(block) or _sets_result(block):
                 continue
@@ -45,17 +43,8 @@ def find_missing_init(testcase: Testcase) -> BrokenRule | None:
 def _list_blocks(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.With]]:
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for node in ast.walk(function):
-            if isinstance(node, ast.With) and any(_get_method(item.context_expr) in _BLOCKS for item in node.items):
+            if isinstance(node, ast.With) and any(get_method(item.context_expr) in BLOCKS for item in node.items):
                 yield function, node
-
-
-def _get_method(node: ast.expr) -> str:
-    """Return ``sblock`` for ``T.sblock("y")``; empty for another expression."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name
-        case _:
-            return ""
 
 
 def _has_reduction(block: ast.With) -> bool:
@@ -114,7 +103,7 @@ def _make_rule(testcase: Testcase, file: str, block: ast.With, update: ast.Assig
         f"{margin}    {written} = {alias}.{dtype}(0)",
     ]
     return BrokenRule(
-        operation=f"{alias}.{_get_method(block.items[0].context_expr)}",
+        operation=f"{alias}.{get_method(block.items[0].context_expr)}",
         file=file,
         line=block.lineno,
         rule=Rule.MISSING_INIT,

@@ -19,3 +19,16 @@ def parse_programs(testcase: Testcase, word: str = "") -> Iterator[tuple[str, as
                 yield name, ast.parse(text)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
+
+
+BLOCKS = frozenset({"sblock", "block"})
+"""The name of a block in TVMScript: ``T.sblock`` since 0.25, ``T.block`` before."""
+
+
+def get_method(node: ast.expr) -> str:
+    """Return ``sblock`` for ``T.sblock("y")``; empty for another expression."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name
+        case _:
+            return ""
