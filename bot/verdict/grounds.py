@@ -154,7 +154,7 @@ def weigh_grounds(grounds: Iterable[Ground], *, measured: float | None = None) -
     """
     model = load_weights()
     start = model.intercept if measured is None else _to_odds(measured)
-    odds = start + sum(model.grounds[ground].weight for ground in dict.fromkeys(grounds))
+    odds = start + sum(map(get_weight, dict.fromkeys(grounds)))
     return min(0.99, max(0.01, round(1 / (1 + math.exp(-odds)), 2)))
 
 

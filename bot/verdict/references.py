@@ -7,9 +7,7 @@ the same fault.
 
 from __future__ import annotations
 
-import re
-
-from bot.extract.python.reference.own_reference import computes_reference
+from bot.extract.python.reference.own_reference import computes_reference, runs_exported_model
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
@@ -28,34 +26,13 @@ ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
 _VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX, "ONNX shapes": ONNX_SHAPES}
 
 
-_EXPORTED = re.compile(r"\bexport\(\s{0,40}(?P<model>[A-Za-z_]\w{0,60})\s{0,40}[,.)]")
-
-
-_EXPORT = re.compile(r"^[ \t]{0,40}(?P<program>[A-Za-z_]\w{0,60}) = [\w.]{0,60}\bexport\(", re.M)
-
-
-def _calls_exported_model(code: str) -> bool:
-    """True if a program exports a model for the compiler, and calls the model or the exported program itself too.
-
-    What the framework computes from the same model is a second source. A formula of the author is none.
-    """
-    code = code[:MAX_CHARS]
-    models = {found["model"] for found in _EXPORTED.finditer(code)}
-    programs = {f"{found['program']}.module()" for found in _EXPORT.finditer(code)}
-    called = sorted(models | programs)[:MAX_MODELS]
-    return any(re.search(rf"(?<![\w.]){re.escape(name)}\(", code) for name in called)
-
-
-MAX_CHARS, MAX_MODELS = 100_000, 20
-
-
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     """Return the vote of each reference, the independent ones first."""
     own = computes_reference(evidence.plan.testcase) or any(
         one.why == PRINTS_OTHER_REFERENCE for one in evidence.observations
     )
-    code = "\n".join(evidence.plan.testcase.files.values())
-    found = [ReferenceVote(reference=FRAMEWORK if _calls_exported_model(code) else OWN, wrong=True)] if own else []
+    name = FRAMEWORK if own and runs_exported_model(evidence.plan.testcase) else OWN
+    found = [ReferenceVote(reference=name, wrong=True)] if own else []
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
         if (vote := get_vote(finding)) is not None:

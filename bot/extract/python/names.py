@@ -202,14 +202,15 @@ def _find_command_outputs(node: ast.List | ast.Tuple, constants: dict[str, str])
     """Yield the words behind ``-o`` in a list of words, and in ``--output=@c.npy``."""
     for word in node.elts:
         if isinstance(word, ast.Constant) and isinstance(word.value, str):
-            yield from (found["path"] for found in [_OUTPUT_WORD.match(word.value)] if found)
+            yield from _OUTPUT_WORD.findall(word.value)
     for flag, value in pairwise(node.elts):
         named = isinstance(flag, ast.Constant) and flag.value in ("-o", "--output")
         if named and (path := _read_path(value, constants)) is not None:
             yield path
 
 
-_OUTPUT_WORD = re.compile(r"--?o(?:ut|utput)?=@?(?P<path>\S{1,200})$")
+_OUTPUT_WORD = re.compile(r"^--?o(?:ut|utput)?=@?(\S{1,200})$")
+"""The path in a word such as ``--output=@c.npy``."""
 
 
 _SHELLS = {"system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}

@@ -7,7 +7,7 @@ tells nodes apart by class name and rebuilds them field by field.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tvm
@@ -147,3 +147,13 @@ def list_buffers(function: Node) -> dict[int, Node]:
         elif get_kind(getattr(parameter, "ty", None)) == "BufferType":
             buffers[position] = parameter
     return buffers
+
+
+SPELLED_AS_CALLS: Mapping[str, str] = {
+    "bitwise_and": "BitwiseAnd",
+    "bitwise_or": "BitwiseOr",
+    "bitwise_xor": "BitwiseXor",
+    "shift_left": "LShift",
+    "shift_right": "RShift",
+}
+"""Operators that are calls until 0.26, and nodes of their own from 0.27."""

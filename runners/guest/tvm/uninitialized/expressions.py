@@ -333,14 +333,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 COMPARISONS = (min, max, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 """Operations that are also exact for floating-point numbers except NaN."""
 NUMBERS = (int, float)
-SPELLED_AS_CALLS: dict[str, Callable[[int, int], int]] = {
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "shift_left": operator.lshift,
-    "shift_right": operator.rshift,
-}
-"""Operators that are calls until 0.26, and nodes of their own from 0.27."""
+SPELLED_AS_CALLS = {name: BINARY[kind] for name, kind in ir.SPELLED_AS_CALLS.items()}
 
 
 def _find_undefined(values: Sequence[Value]) -> Value:

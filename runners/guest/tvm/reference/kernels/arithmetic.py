@@ -79,14 +79,6 @@ _BITS: Mapping[str, Apply] = {
 }
 BINARY = frozenset({*_ANY, *_INTEGER, *COMPARISONS, *_BITS})
 """Nodes with two operands ``a`` and ``b``."""
-SPELLED_AS_CALLS: Mapping[str, str] = {
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor",
-    "shift_left": "LShift",
-    "shift_right": "RShift",
-}
-"""Operators that are calls until 0.26, and nodes of their own from 0.27."""
 
 
 def find_operation(kind: str, operands: Type) -> Apply:

@@ -12,7 +12,7 @@ from typing import Any
 
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
-from runners.guest.tvm.reference.kernels.arithmetic import BINARY, COMPARISONS, SPELLED_AS_CALLS, find_operation
+from runners.guest.tvm.reference.kernels.arithmetic import BINARY, COMPARISONS, find_operation
 from runners.guest.tvm.reference.kernels.intrinsics import TESTS, find_intrinsic
 from runners.guest.tvm.reference.kernels.memory import Iterations, Memory, find_place
 from runners.guest.tvm.reference.kernels.types import (
@@ -207,8 +207,8 @@ class ExpressionCompiler:
             return self._compile(operands[0], lane)
         if name == "bitwise_not":
             return self._compile_complement(node, operands[0], lane)
-        if name in SPELLED_AS_CALLS:
-            return self._compile_binary(SPELLED_AS_CALLS[name], node, operands[0], operands[1], lane)
+        if name in ir.SPELLED_AS_CALLS:
+            return self._compile_binary(ir.SPELLED_AS_CALLS[name], node, operands[0], operands[1], lane)
         if name == "infinity" or (name == "large_uint_imm" and all(hasattr(one, "value") for one in operands)):
             low, high = (int(one.value) for one in operands) if operands else (0, 0)
             value = float("inf") if name == "infinity" else (high << 32) + low

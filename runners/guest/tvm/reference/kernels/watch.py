@@ -15,6 +15,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
@@ -279,9 +280,9 @@ class KernelVoter:
 
 def _is_called_from(path: str) -> bool:
     """Return True if the testcase, not the compiler, called the function that calls this one."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "tvm":
-        frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
+        frame = frame.f_back
     return frame is not None and frame.f_code.co_filename == path
 
 

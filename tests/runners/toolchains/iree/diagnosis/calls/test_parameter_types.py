@@ -11,10 +11,11 @@ from runners.toolchains.iree.diagnosis.calls.parameter_types import find_paramet
 from tests.support.observed import observe
 
 MODULE = 'M = """util.global private @b = #flow.parameter.named<"model"::"bias"> : tensor<6xf32>"""\n'
+DONE = Exited(code=0)
 WRONG = Signature(type=OUTPUT, message="[1. 2.75]")
 
 
-def fail(code: str, ended: Ended = Exited(code=0), signature: Signature = WRONG) -> Failure:  # noqa: B008 - frozen
+def fail(code: str, ended: Ended = DONE, signature: Signature = WRONG) -> Failure:
     testcase = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="iree", files={"repro.py": code}, steps=(("python", "repro.py"),)
     )
