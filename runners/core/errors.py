@@ -26,6 +26,8 @@ class InfraError(ReprobotError):
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 _SHORT = frozenset({errno.ENOMEM, errno.EAGAIN})
 _NO_THREAD = "can't start new thread"
+_NO_EXCEPTION = "error return without exception set"
+"""Words of CPython where C code fails to allocate memory and sets no `MemoryError`: CPython 3.11 does so in `re`."""
 _NOT_LOADED = "failed to map segment from shared object"
 """Words of the dynamic loader for want of memory."""
 
@@ -38,6 +40,11 @@ def explain_shortage(error: BaseException) -> InfraError | None:
     if isinstance(error, ImportError) and _NOT_LOADED in str(error):
         error = MemoryError()
     match error:
+        case SystemError() if _NO_EXCEPTION in str(error):
+            return InfraError(
+                "the Python interpreter failed in its own code, as it does where memory ends: free some memory, or "
+                "raise the limit (`ulimit -v`)"
+            )
         case MemoryError():
             return InfraError("this process is out of memory: free some, or raise its limit (`ulimit -v`)")
         case RuntimeError() if _NO_THREAD in str(error):
