@@ -20,8 +20,8 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
-    if blame is not None and blame.kind is FindingKind.MISSING and _takes_newest(evidence):
-        blame = None  # the compiler supplies now what the testcase lacks
+    if blame is not None and _takes_newest(evidence) and (blame.kind is FindingKind.MISSING or _counts_back(blame)):
+        blame = None  # the compiler supplies now what the testcase lacks, or gives a meaning to what it passes
     if blame is None:
         return (
             _judge_rejected_text(evidence)
@@ -46,6 +46,18 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 def _takes_newest(evidence: Evidence) -> bool:
     """True if the newest release runs the posted text cleanly, and an older one does not."""
     return evidence.combine_answers().get(evidence.plan.order[-1]) is Answer.GOOD
+
+
+def _counts_back(finding: Finding) -> bool:
+    """True for a read at indices of which some are negative, and all would be inside if those count from the end.
+
+    NumPy, PyTorch and ONNX have such indices. A release that runs the same data cleanly takes them in that meaning.
+    """
+    match finding.evidence:
+        case {"outside_range": [int(low), int(high)], "extent": int(extent)}:
+            return finding.kind is FindingKind.OUT_OF_BOUNDS_ACCESS and -extent <= low and high < 0
+        case _:
+            return False
 
 
 def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:

@@ -87,8 +87,8 @@ def get_array_type(name: str) -> Any:
 def make_fit(type: Type, *, wide: bool) -> Fit:
     """Return a function that brings the exact result of an operation into a type.
 
-    Unsigned integers wrap around, and an overflow of a signed integer is undefined. With ``wide``, floats stay in
-    float64.
+    Unsigned and short integers wrap around. An overflow of a signed integer of 32 or more bits is undefined: the LLVM
+    code that TVM writes for these alone has ``nsw``. With ``wide``, floats stay in float64.
     """
     if type.kind == "f":
         return _keep if wide or type.bits == 64 else make_rounding(type)
@@ -97,6 +97,9 @@ def make_fit(type: Type, *, wide: bool) -> Fit:
     low, high = type.limits
     if type.kind == "u":
         return lambda value: value & high
+
+    if type.bits < 32:
+        return lambda value: (value - low) % (high - low + 1) + low
 
     def fit_signed(value: Number) -> Number:
         if low <= value <= high:
