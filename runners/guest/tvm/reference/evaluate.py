@@ -7,11 +7,14 @@ A result of another shape or kind than the module states ends the evaluation: th
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
+from runners.guest.tvm import ir
+from runners.guest.tvm.reference.kernels.evaluate import Unwritten, evaluate_kernel
 from runners.guest.tvm.reference.operators import Call, CannotEvaluate, Value, demand
 from runners.guest.tvm.reference.table import OPERATORS
 
@@ -21,6 +24,9 @@ Node = Any
 MAX_ELEMENTS = 2_000_000
 MAX_CALLS = 2_000
 MAX_DEPTH = 20
+MAX_KERNEL_SECONDS = 5.0
+"""Time for the kernels of one call of a Relax function."""
+CALL_KERNEL = "relax.call_tir"
 _DTYPE = re.compile(r"(?:float|int|uint)(?:8|16|32|64)$|bool$")
 
 
@@ -32,6 +38,11 @@ def evaluate_function(module: Node, name: str, arguments: Sequence[Value], *, wi
     """
     with np.errstate(all="ignore"):
         return _Evaluation(module, widen).call_function(module[name], [_widen(one, widen) for one in arguments], 0)
+
+
+def calls_kernels(module: Node) -> bool:
+    """True if a Relax function of the module calls a TIR kernel."""
+    return any(_get_kind(function) == "PrimFunc" for function in module.functions.values())
 
 
 def _widen(value: Value, widen: bool) -> Value:
@@ -47,6 +58,7 @@ class _Evaluation:
         self._module = module
         self._wide = widen
         self._calls = 0
+        self._deadline = time.monotonic() + MAX_KERNEL_SECONDS
 
     def call_function(self, function: Node, arguments: Sequence[Value], depth: int) -> Value:
         demand(depth < MAX_DEPTH, "calls nested too deeply")
@@ -73,6 +85,22 @@ class _Evaluation:
             raise CannotEvaluate(f"{name}: {type(error).__name__}: {error}") from error
         return self._check_result(result, call, name)
 
+    def call_kernel(
+        self, kernel: Node, inputs: Sequence[Value], outputs: Sequence[Unwritten], sizes: Sequence[int]
+    ) -> Value:
+        """Return what a kernel writes into its outputs; a tuple of these if there are several."""
+        buffers = ir.list_buffers(kernel)
+        given = [_narrow(one, buffers.get(position)) for position, one in enumerate(inputs)]
+        left = evaluate_kernel(kernel, [*given, *outputs, *sizes], wide=self._wide, deadline=self._deadline).values
+        arrays = [one for one in given if isinstance(one, np.ndarray)]
+        kept = (np.array_equal(one, made.astype(one.dtype)) for one, made in zip(arrays, left, strict=False))
+        demand(all(kept), "a kernel that changes its inputs")
+        made = [
+            array if self._wide and array.dtype.kind == "f" else array.astype(output.dtype)
+            for array, output in zip(left[len(arrays) :], outputs, strict=True)
+        ]
+        return made[0] if len(made) == 1 else tuple(made)
+
     def _check_result(self, result: Value, call: Call, name: str) -> Value:
         if isinstance(result, tuple) or call.dtype is None:
             return result
@@ -95,6 +123,13 @@ class _Evaluation:
             return None
         dtype = np.dtype(found[0])
         return np.dtype("float64") if self._wide and dtype.kind == "f" else dtype
+
+
+def _narrow(value: Value, buffer: Node | None) -> Value:
+    """Return an input in the type of its buffer: wide values are rounded at the border of a kernel."""
+    if buffer is None or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return value
+    return value.astype(str(buffer.dtype))
 
 
 class _Body:
@@ -134,6 +169,8 @@ class _Body:
             return self.evaluate(node.true_branch if bool(self.evaluate(node.cond)) else node.false_branch)
         if kind in ARITHMETIC:
             return ARITHMETIC[kind](int(self.evaluate(node.a)), int(self.evaluate(node.b)))
+        if kind == "Call" and str(getattr(node.op, "name", "")) == CALL_KERNEL:
+            return self._call_kernel(node)
         if kind == "Call":
             operands = tuple(self.evaluate(argument) for argument in node.args if _get_kind(argument) != "GlobalVar")
             demand(len(operands) == len(node.args), str(getattr(node.op, "name", "")))
@@ -142,6 +179,23 @@ class _Body:
                 return self._evaluation.call_function(called, operands, self._depth + 1)
             return self._evaluation.apply_operator(node, operands)
         raise CannotEvaluate(kind)
+
+    def _call_kernel(self, node: Node) -> Value:
+        kernel = self._evaluation.find_function(node.args[0])
+        inputs = self.evaluate(node.args[1])
+        sizes = self.evaluate(node.args[2]) if len(node.args) > 2 else ()
+        annotation = _get_annotation(node)
+        made = list(getattr(annotation, "fields", None) or [annotation])
+        outputs = [self._read_output(one) for one in made]
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        return self._evaluation.call_kernel(kernel, inputs, outputs, sizes)
+
+    def _read_output(self, annotation: Node) -> Unwritten:
+        extents = getattr(getattr(annotation, "shape", None), "values", None)
+        found = _DTYPE.search(str(getattr(annotation, "dtype", "")))
+        if extents is None or found is None:
+            raise CannotEvaluate("an output of unknown shape or of another type")
+        return Unwritten(tuple(int(self.evaluate(one)) for one in extents), np.dtype(found[0]))
 
     def _evaluate_sequence(self, node: Node) -> Value:
         for block in node.blocks:

@@ -224,3 +224,36 @@ def ask_onnx(tmp_path: Path, program: str) -> list[tuple[str, str]]:
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     told = [line["evidence"] for line in lines if line["kind"] == "reference"]
     return [(one.get("by", "NumPy"), one["vote"]) for one in told]
+
+
+KERNEL_IN_MODULE = """
+import numpy as np, tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def cube(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
+        for i in {loop}(8):
+            y = a[i]
+            b[i] = y * y * y
+    @R.function
+    def main(x: R.Tensor((8,), "float32")):
+        cls = Module
+        y = R.call_tir(cls.cube, (x,), R.Tensor((8,), "float32"))
+        return R.add(y, x)
+
+machine = relax.VirtualMachine(tvm.compile(Module, target="llvm"), tvm.cpu())
+print(machine["main"](tvm.runtime.tensor(np.arange(8, dtype="float32"))).numpy())
+"""
+
+
+def test_kernels_of_a_relax_module_are_evaluated(tmp_path: Path) -> None:
+    """A kernel that the compiler wrote may be wrong itself, so that its module never agrees."""
+    assert vote(tmp_path, KERNEL_IN_MODULE.replace("{loop}", "T.serial")) == ["agrees"]
+    assert vote(tmp_path, KERNEL_IN_MODULE.replace("{loop}", "T.vectorized")) == ["differs"]
+    made = KERNEL_IN_MODULE.replace("{loop}", "T.serial").replace(
+        "from tvm import relax", "from tvm import relax, topi"
+    )
+    assert vote(tmp_path, made) == []

@@ -23,6 +23,15 @@ _VARIABLES = ("Var", "SizeVar")
 
 
 @dataclass(frozen=True)
+class Unwritten:
+    """An array among the arguments in which nothing is written before the call."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    """NumPy's type of the elements."""
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """What a call leaves."""
 
@@ -87,11 +96,16 @@ class _KernelCompiler(StatementCompiler):
     def _bind_array(self, buffer: Node, value: Value) -> None:
         demand_plain(buffer)
         dtype = str(buffer.dtype)
-        demand(isinstance(value, np.ndarray) and value.dtype == get_array_type(dtype), "an argument of another type")
-        demand(value.ndim == len(buffer.shape) and value.size <= MAX_ELEMENTS, "an argument of another shape")
+        is_array = isinstance(value, np.ndarray | Unwritten)
+        demand(is_array and value.dtype == get_array_type(dtype), "an argument of another type")
+        size = math.prod(value.shape)
+        demand(len(value.shape) == len(buffer.shape) and size <= MAX_ELEMENTS, "an argument of another shape")
         kind = read_type(dtype).kind
         self.has_floats = self.has_floats or kind == "f"
-        cells = value.astype({"f": "float64", "b": "int8"}.get(kind, value.dtype)).ravel().tolist()
+        if isinstance(value, Unwritten):
+            cells: list[Number | None] = [None] * size
+        else:
+            cells = value.astype({"f": "float64", "b": "int8"}.get(kind, value.dtype)).ravel().tolist()
         memory = Memory(str(buffer.name), cells, dtype)
         demand(hash(ir.get_memory(buffer)) not in self._slots, "two arguments with the same memory")
         self._get_slot(hash(ir.get_memory(buffer)), memory)
