@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
@@ -10,9 +11,10 @@ from bot.verdict.grounds import Ground
 from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
+from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
-from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
+from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -120,6 +122,8 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     verdict = replace(verdict, votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and any(map(_is_right_by_definition, evidence.findings)):
         return replace(_judge_expectation(verdict), votes=votes)
+    if verdict.kind is VerdictKind.CONFIRMED and (right := _find_refutation(votes, evidence)) is not None:
+        return replace(_judge_own_reference(verdict, right), votes=votes)
     if dissenting := next((one for one in votes if not one.wrong), None):
         why = f"{dissenting.reference}, {_describe_agreement(dissenting)}, so the value may be right"
         return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
@@ -174,6 +178,40 @@ def _judge_expectation(verdict: Verdict) -> Verdict:
         "The testcase itself is at fault: what it calls wrong is what the definitions of its operations give."
         f" {verdict.headline}",
         (*verdict.reasons, "an interpreter, by these definitions, gives each printed digit"),
+        verdict.evidence,
+    )
+
+
+def _find_refutation(votes: Sequence[ReferenceVote], evidence: Evidence) -> ReferenceVote | None:
+    """Return the library that computes what the compiler computes, where only the author expects another value.
+
+    ONNX's evaluator shares nothing with the compiler. NumPy's table of operators was compared with the compiler, so
+    that a run must have compared its result with a formula of the author: quoted output may be of another build.
+    """
+    if any(one.wrong and one.reference != OWN for one in votes) or evidence.find_disagreeing():
+        return None
+    right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, ONNX)), None)
+    if right is None or right.reference == ONNX:
+        return right
+    failing = [seen for seen in evidence.list_originals() if seen.version == right.version]
+    own = any(one.reference == OWN for one in votes)
+    return right if own and failing and all(map(_compares_itself, failing)) else None
+
+
+def _compares_itself(seen: Observation) -> bool:
+    compared = seen.signature is not None and seen.signature.type == ASSERTION
+    return seen.answer is Answer.BAD and (compared or seen.why == PRINTS_OTHER_REFERENCE)
+
+
+def _judge_own_reference(verdict: Verdict, right: ReferenceVote) -> Verdict:
+    """Return ``invalid-repro`` for a value that every release and a library compute, unlike the author's formula."""
+    short = _SHORT[right.reference]
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        (Ground.FAULT_TRACED,),
+        f"The testcase itself is at fault: {short} computes what {right.version} returns, and only the report expects"
+        f" another value. {verdict.headline}",
+        (*verdict.reasons, f"{short} computes the value a second time, without the compiler"),
         verdict.evidence,
     )
 
