@@ -91,6 +91,52 @@ def convolve(call: Call) -> Array:
     return _order(np.concatenate(parts, axis=1), f"NC{image}", result if result != "None" and result else layout)
 
 
+def convolve_transposed(call: Call) -> Array:
+    """Compute a transposed convolution of any rank and layout: each input element adds its scaled filter."""
+    layout, kernel, result = (str(call.get(name)) for name in ("data_layout", "kernel_layout", "out_layout"))
+    image = _get_spatial(layout)
+    x, weight = _order(call[0], layout, f"NC{image}"), _order(call[1], kernel, f"IO{image}")
+    groups, rank = int(call.get("groups", 1)), len(image)
+    strides, dilation = _read_each(call, "strides", rank), _read_each(call, "dilation", rank)
+    more = tuple(int(one) for one in call.get("output_padding") or (0,))
+    more = more * rank if len(more) == 1 else more
+    widths = _read_widths(call.get("padding"), rank)
+    size = weight.shape[2:]
+    reach = [(s - 1) * t + (k - 1) * d + 1 for s, t, k, d in zip(x.shape[2:], strides, size, dilation, strict=True)]
+    demand(all(0 <= extra < max(t, d) for extra, t, d in zip(more, strides, dilation, strict=True)), "more outputs")
+    inner, outer = x.shape[1] // groups, weight.shape[1]
+    whole = np.zeros(
+        (x.shape[0], groups * outer, *(n + extra for n, extra in zip(reach, more, strict=True))), call.dtype
+    )
+    for place in product(*map(range, size)):
+        begin = [at * step for at, step in zip(place, dilation, strict=True)]
+        window = tuple(
+            slice(low, low + (extent - 1) * step + 1, step)
+            for low, extent, step in zip(begin, x.shape[2:], strides, strict=True)
+        )
+        for group in range(groups):
+            taken = x[:, group * inner : (group + 1) * inner].astype(call.dtype)
+            filters = weight[(slice(group * inner, (group + 1) * inner), slice(None), *place)].astype(call.dtype)
+            added = np.moveaxis(np.tensordot(taken, filters, axes=([1], [0])), -1, 1)
+            whole[(slice(None), slice(group * outer, (group + 1) * outer), *window)] += added
+    kept = tuple(
+        slice(low, extent - high)
+        for low, high, extent in zip(widths[:rank], widths[rank:], whole.shape[2:], strict=True)
+    )
+    done = whole[(slice(None), slice(None), *kept)]
+    return _order(done, f"NC{image}", result if result != "None" and result else layout)
+
+
+def shuffle_pixels(call: Call) -> Array:
+    """Move groups of channels into the places of a larger image."""
+    x, factor = call[0], int(call.get("upscale_factor"))
+    *rows, channels, height, width = x.shape
+    parts = x.reshape(*rows, channels // factor**2, factor, factor, height, width)
+    at = len(rows)
+    order = (*range(at), at, at + 3, at + 1, at + 4, at + 2)
+    return parts.transpose(order).reshape(*rows, channels // factor**2, height * factor, width * factor)
+
+
 def pool_with(function: Callable[..., Array], padded: float) -> Callable[[Call], Array]:
     def pool(call: Call) -> Array:
         demand(not call.get("ceil_mode", False), "a pool that is rounded up")
@@ -179,11 +225,17 @@ def _read_each(call: Call, name: str, rank: int) -> tuple[int, ...]:
     return values * rank if len(values) == 1 else values
 
 
-def _pad_image(x: Array, padding: Any, value: float) -> Array:
-    rank = x.ndim - 2
+def _read_widths(padding: Any, rank: int) -> list[int]:
+    """Return the widths before all axes of the image, then those behind these."""
     widths = [int(width) for width in padding or (0,)]
     widths = widths * 2 * rank if len(widths) == 1 else widths * 2 if len(widths) == rank else widths
     demand(len(widths) == 2 * rank and min(widths) >= 0, "a way to pad")
+    return widths
+
+
+def _pad_image(x: Array, padding: Any, value: float) -> Array:
+    rank = x.ndim - 2
+    widths = _read_widths(padding, rank)
     if not any(widths):
         return x
     return np.pad(x, [(0, 0), (0, 0), *zip(widths[:rank], widths[rank:], strict=True)], constant_values=value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference import networks, operators
+from runners.guest.tvm.reference import networks, operators, quantized, selection
 from runners.guest.tvm.reference.operators import (
     Call,
     Value,
@@ -105,6 +105,20 @@ _PLACES: Mapping[str, Callable[[Call], Value]] = {
     "sort": operators.sort,
     "argsort": operators.sort_indices,
     "nn.pad": operators.pad,
+    "topk": selection.take_top,
+    "bucketize": selection.find_buckets,
+    "meshgrid": selection.make_grids,
+    "eye": selection.make_eye,
+    "eye_like": selection.make_eye_like,
+    "index_tensor": selection.take_indices,
+    "index_put": selection.put_values,
+    "slice_scatter": selection.scatter_slice,
+    "reverse_sequence": selection.reverse_sequences,
+    "collapse_sum_to": selection.collapse_sum,
+    "collapse_sum_like": selection.collapse_sum,
+    "hamming_window": selection.make_window,
+    "quantize": quantized.quantize,
+    "dequantize": quantized.dequantize,
     "shape_of": lambda call: call[0].shape,
     "shape_to_tensor": lambda call: np.array(call[0], dtype="int64"),
     "tensor_to_shape": lambda call: tuple(int(size) for size in call[0]),
@@ -126,6 +140,8 @@ _NETWORKS: Mapping[str, Callable[[Call], Value]] = {
     **{f"nn.max_pool{rank}d": networks.pool_with(np.max, -np.inf) for rank in (1, 2, 3)},
     **{f"nn.avg_pool{rank}d": networks.pool_with(np.sum, 0) for rank in (1, 2, 3)},
     **{f"nn.adaptive_avg_pool{rank}d": networks.average_adaptively for rank in (1, 2, 3)},
+    **{f"nn.conv{rank}d_transpose": networks.convolve_transposed for rank in (1, 2, 3)},
+    "nn.pixel_shuffle": networks.shuffle_pixels,
     "nn.batch_flatten": lambda call: call[0].reshape(call[0].shape[0], -1),
     "nn.attention": networks.attend,
     "nn.attention_bias": networks.attend,

@@ -1,0 +1,39 @@
+"""The operators of Relax that convert between floats and quantized integers, in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
+
+from runners.guest.tvm.reference.operators import Array, Call, demand, is_float, spread_along
+
+
+def quantize(call: Call) -> Array:
+    """Compute ``clamp(round(x / scale) + zero_point)``. Libraries round ties in different ways."""
+    x, (scale, zero) = call[0], _spread_parameters(call)
+    dtype = np.dtype(str(call.get("out_dtype")))
+    demand(is_float(x) and dtype.kind in "iu", "a type of quantized values")
+    quotient = x / scale
+    demand(np.all(np.isfinite(quotient)) and np.all(np.abs(quotient) < 2**31), "a value out of range")
+    demand(np.all(np.abs(quotient - np.floor(quotient) - 0.5) > 1e-4), "a tie, or nearly one")
+    limits = np.iinfo(dtype)
+    return np.clip(np.round(quotient).astype("int64") + zero.astype("int64"), limits.min, limits.max).astype(dtype)
+
+
+def dequantize(call: Call) -> Array:
+    """Compute ``scale * (q - zero_point)``. The difference is that of the integers: it does not wrap around."""
+    q, (scale, zero) = call[0], _spread_parameters(call)
+    demand(q.dtype.kind in "iu" and str(call.get("out_dtype")) == "float32", "a type of dequantized values")
+    return (q.astype("int64") - zero.astype("int64")) * scale
+
+
+def _spread_parameters(call: Call) -> tuple[Any, Any]:
+    """Return scale and zero point along the channels; a single one holds for all."""
+    x, axis = call[0], int(call.get("axis", -1))
+    scale, zero = (np.asarray(one) if np.ndim(one) == 0 else one for one in call.operands[1:3])
+    demand(is_float(scale) and zero.dtype.kind in "iu", "types of scale and zero point")
+    spread = [one if one.size == 1 else spread_along(one, (axis % x.ndim,), x.ndim) for one in (scale, zero)]
+    return spread[0].reshape(() if scale.size == 1 else spread[0].shape), spread[1].reshape(
+        () if zero.size == 1 else spread[1].shape
+    )
