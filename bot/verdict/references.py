@@ -11,9 +11,10 @@ from bot.extract.python.reference.own_reference import computes_reference, runs_
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
-from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE
+from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE, TWINS_DIFFER
 from runners.core.findings import BY_DEFINITION, LEVEL, Vote, get_vote
 from runners.core.protocol import Answer, FindingKind
+from runners.toolchains import find_toolchain
 
 NUMPY = "NumPy, from the same module and arguments"
 DEFINITIONS = "an interpreter, by the definitions of the operations"
@@ -45,7 +46,23 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
             found.append(
                 ReferenceVote(reference=f"the build without {quote_span(name, 80)}", wrong=True, version=version)
             )
+    if (devices := _list_twin_devices(evidence)) and devices[1:]:
+        found.append(ReferenceVote(reference=f"the program on {join_names(devices)}, which differ", wrong=True))
     good = evidence.find_versions(Answer.GOOD)
     if good:
         found.append(ReferenceVote(reference=join_names([quote_span(one) for one in good[-3:]]), wrong=True))
     return tuple(found)
+
+
+def _list_twin_devices(evidence: Evidence) -> list[str]:
+    """Return the devices for which a testcase compiles one program, if the results differ on the newest release.
+
+    At most one of the results is right. Other flags may change what a program means.
+    """
+    newest = [seen for seen in evidence.list_originals() if seen.version == evidence.plan.order[-1]]
+    if not newest or any(seen.why != TWINS_DIFFER for seen in newest):
+        return []
+    steps = evidence.plan.testcase.steps
+    named = (value for step in steps for word in step for value in word.partition("=")[2].split(","))
+    known = {one.name for one in find_toolchain(evidence.plan.testcase.toolchain).DEVICES}
+    return [name for name in dict.fromkeys(named) if name in known]

@@ -527,6 +527,10 @@ def _classify_comparison(reading: Reading) -> Classification | None:
             return None
 
 
+TWINS_DIFFER = "its runs print different results, as reported"
+"""Why a testcase fails that runs one program in several ways."""
+
+
 def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
     """Return the outcome of runs of one program that differ in the report, by their different results."""
     if len(results) == 1:
@@ -536,7 +540,7 @@ def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
     signature = Signature(type=OUTPUT, message=" and ".join(differing)[:200])
     return Classification(
         outcome=Outcome.MATCH,
-        why="its runs print different results, as reported",
+        why=TWINS_DIFFER,
         signature=_make_output_signature(claim) if claim.actual else signature,
     )
 

@@ -1,0 +1,104 @@
+"""A second computation of a value decides who is wrong: the compiler, or the report's expectation."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.judge import judge
+from bot.verdict.verdict import Verdict, VerdictKind
+from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE, TWINS_DIFFER
+from runners.core.protocol import (
+    Claim,
+    ClaimKind,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Testcase,
+    TestcaseKind,
+)
+from tests.support.observed import ORDER, PLAN, observe
+
+WRONG_VALUE = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+CHECKED = """
+import numpy as np
+import tvm
+x = np.arange(4)
+out = tvm.compile(module)["main"](x).numpy()
+np.testing.assert_allclose(out, np.cumsum(x))
+"""
+COMPARED = Signature(type=ASSERTION, message="Not equal to tolerance")
+
+
+def judge_agreement(name: str, **seen: object) -> Verdict:
+    """Judge a wrong value of all releases that a library computes too."""
+    agrees = {"name": name, "vote": "agrees", "version": ORDER[-1]}
+    finding = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=agrees)
+    testcase = msgspec.structs.replace(WRONG_VALUE.testcase, files={"a.py": CHECKED})
+    runs = [observe(one, Outcome.MATCH, attempt=attempt, **seen) for one in ORDER for attempt in (1, 2)]
+    plan = msgspec.structs.replace(WRONG_VALUE, testcase=testcase)
+    return judge(Evidence(plan=plan, observations=tuple(runs), findings=(finding,)))
+
+
+@pytest.mark.parametrize("seen", [{"signature": COMPARED}, {"why": PRINTS_OTHER_REFERENCE}])
+def test_a_library_refutes_a_formula_of_the_testcase(seen: dict[str, object]) -> None:
+    for name in ("NumPy", "ONNX"):
+        verdict = judge_agreement(name, **seen)
+        assert verdict.kind is VerdictKind.INVALID_REPRO
+        assert "only the report expects another value" in verdict.headline
+
+
+def test_numpy_alone_does_not_refute_output_that_the_report_quotes() -> None:
+    """The quoted output may be of another build. ONNX's evaluator shares nothing with the compiler."""
+    assert judge_agreement("NumPy").kind is VerdictKind.INCONCLUSIVE
+    assert judge_agreement("ONNX").kind is VerdictKind.INVALID_REPRO
+
+
+def test_a_library_refutes_no_value_that_another_reference_calls_wrong() -> None:
+    guilty = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "FuseOps", "version": ORDER[-1]})
+    agrees = Finding(
+        kind=FindingKind.REFERENCE,
+        summary="s",
+        evidence={"name": "ONNX", "vote": "agrees", "version": ORDER[-1]},
+    )
+    runs = tuple(observe(one, Outcome.MATCH) for one in ORDER)
+    assert (
+        judge(Evidence(plan=WRONG_VALUE, observations=runs, findings=(guilty, agrees))).kind
+        is VerdictKind.INCONCLUSIVE
+    )
+    fixed = (*runs[:-1], observe(ORDER[-1], Outcome.PASS))
+    assert judge(Evidence(plan=WRONG_VALUE, observations=fixed, findings=(agrees,))).kind is VerdictKind.INCONCLUSIVE
+
+
+def compile_twice(*flags: str) -> Plan:
+    steps = []
+    for at, flag in enumerate(flags):
+        steps += [("iree-compile", "a.mlir", flag, "-o", f"{at}.vmfb"), ("iree-run-module", f"--module={at}.vmfb")]
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": ""}, steps=tuple(steps))
+    return msgspec.structs.replace(WRONG_VALUE, testcase=testcase, device="vmvx")
+
+
+def observe_twins(why: str) -> tuple[Observation, ...]:
+    return tuple(observe(one, Outcome.MATCH, toolchain="iree", device="vmvx", why=why) for one in ORDER)
+
+
+def test_two_devices_of_the_testcase_that_differ_support_the_report() -> None:
+    """At most one of the results is right. Other flags may change what the program means."""
+    targets = compile_twice("--iree-hal-target-backends=vmvx", "--iree-hal-target-backends=llvm-cpu")
+    assert (
+        judge(Evidence(plan=targets, observations=observe_twins(TWINS_DIFFER), findings=())).kind
+        is VerdictKind.CONFIRMED
+    )
+    assert (
+        judge(Evidence(plan=targets, observations=observe_twins("seen"), findings=())).kind
+        is VerdictKind.INCONCLUSIVE
+    )
+    levels = compile_twice("--iree-opt-level=O0", "--iree-opt-level=O3")
+    assert (
+        judge(Evidence(plan=levels, observations=observe_twins(TWINS_DIFFER), findings=())).kind
+        is VerdictKind.INCONCLUSIVE
+    )
