@@ -413,8 +413,10 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
 def _describe_reference(evidence: Evidence, summary: str) -> str:
     if evidence.get("name") == BY_DEFINITION:
         return _describe_definition(evidence)
-    by_onnx = evidence.get("name") == "ONNX"
-    who = "ONNX's evaluator" if by_onnx else "NumPy"
+    by_onnx = str(evidence.get("name")).startswith("ONNX")
+    who = {"ONNX": "ONNX's evaluator", "ONNX shapes": "ONNX's shape inference"}.get(
+        str(evidence.get("name")), "NumPy"
+    )
     source = "from the same model and inputs" if by_onnx else "from the same module and arguments"
     match evidence.get(VOTE):
         case Vote.DIFFERS:

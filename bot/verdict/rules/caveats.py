@@ -130,6 +130,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     independent = {
         NUMPY: Ground.REFERENCE_DIFFERS,
         ONNX: Ground.REFERENCE_DIFFERS,
+        ONNX_SHAPES: Ground.REFERENCE_DIFFERS,
         DEFINITIONS: Ground.REFERENCE_DIFFERS,
         FRAMEWORK: Ground.REFERENCE_DIFFERS,
         OWN: Ground.OWN_REFERENCE,
@@ -157,6 +158,7 @@ def _describe_agreement(vote: ReferenceVote) -> str:
 _SHORT = {
     NUMPY: "NumPy",
     ONNX: "ONNX's evaluator",
+    ONNX_SHAPES: "ONNX's shape inference",
     DEFINITIONS: "an interpreter of the operations' definitions",
     FRAMEWORK: "the framework's own run of the exported model",
     OWN: "the testcase's own computation",

@@ -135,7 +135,7 @@ class Voter:
             model = self._onnx.translate_model(model)
             evaluator = self._evaluator(model)
             if self._onnx.departs_from_definition(model, evaluator):
-                return False
+                return len(results) == 1 and self._departs_from_inference(model, name, given, value)
             results = evaluator.run(None, fed)
             expected = results[0] if len(results) == 1 else tuple(results)
         vote, where = self._compare.compare_values(value, expected, expected)
@@ -156,6 +156,10 @@ class Voter:
         shapes = [getattr(one, "shape", None) for one in (expected, value)]
         if None in shapes or shapes[0] == shapes[1]:
             return False
+        return self._infer_shape(model, given) == tuple(shapes[1] or ())
+
+    def _infer_shape(self, model: Any, given: list[Any]) -> tuple[int | None, ...]:
+        """Return the shape that ONNX infers for the only output, None for an unknown extent."""
         copy = type(model)()
         copy.CopyFrom(model)
         parameters = {one.name for one in copy.graph.initializer}
@@ -166,8 +170,17 @@ class Voter:
         for one in copy.graph.output:
             one.type.tensor_type.ClearField("shape")
         inferred = self._infer(copy).graph.output[0].type.tensor_type.shape.dim
-        known = tuple(one.dim_value if one.HasField("dim_value") else None for one in inferred)
-        return known == tuple(shapes[1] or ())
+        return tuple(one.dim_value if one.HasField("dim_value") else None for one in inferred)
+
+    def _departs_from_inference(self, model: Any, name: str, given: list[Any], value: Any) -> bool:
+        """Report a result of another shape than ONNX infers for the model."""
+        shape, inferred = getattr(value, "shape", None), self._infer_shape(model, given)
+        if shape is None or None in inferred or shape == inferred:
+            return False
+        told = {"function": name, "returned": f"the shape {shape}", "expected": f"the shape {inferred}"}
+        summary = f"{name} returns a result of another shape than ONNX infers"
+        self._ballot.report(self._compare.DIFFERS, summary, {**told, "by": "ONNX shapes"})
+        return True
 
     def _follow(self, original: Callable[..., Any], position: int) -> Callable[..., Any]:
         """Wrap a function that makes something from a module: remember what its result was made from."""

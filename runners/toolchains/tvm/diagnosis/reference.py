@@ -40,7 +40,7 @@ _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
     "definitions": "an interpreter of its TIR computes from the same arguments",
-    "ONNX shapes": "the shape that ONNX infers for the model, and ONNX's evaluator returns another shape",
+    "ONNX shapes": "ONNX's shape inference computes from the same model and inputs",
 }
 
 
