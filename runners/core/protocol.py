@@ -394,6 +394,8 @@ class PartRole(StrEnum):
     """A value that the program computes without the compiler."""
     CHECK = "check"
     """What a comparison of the program says."""
+    DIFFERENCE = "difference"
+    """How far a result is from a reference."""
 
 
 class PrintedPart(Wire, frozen=True, kw_only=True):

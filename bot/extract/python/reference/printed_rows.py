@@ -119,7 +119,7 @@ def _read_print(program: Program, call: ast.Call, scope: Scope, tells: str) -> P
     parts = _read_parts(program, call, scope)
     roles = {part.role for part in parts}
     has_words = any(any(map(str.isalpha, part.text)) for part in parts)
-    compares = PartRole.CHECK in roles or {PartRole.RESULT, PartRole.REFERENCE} <= roles
+    compares = bool({PartRole.CHECK, PartRole.DIFFERENCE} & roles) or {PartRole.RESULT, PartRole.REFERENCE} <= roles
     if not (compares or (parts and tells and has_words)):
         return None
     return PrintedRow(parts=tuple(parts), tells=tells if has_words else "")
@@ -158,12 +158,41 @@ def _read_part(program: Program, piece: ast.expr, scope: Scope) -> PrintedPart:
     if check is not None:
         good, bad = ("True", "False") if check.holds_if_right else ("False", "True")
         return PrintedPart(role=PartRole.CHECK, good=good, bad=bad)
+    if _is_difference(program, value, scope):
+        return PrintedPart(role=PartRole.DIFFERENCE)
     if isinstance(value, ast.Attribute) or _measures(value):
         return PrintedPart()
     origin = program.trace(value, scope)
     if origin.compiled:
         return PrintedPart(role=PartRole.RESULT)
     return PrintedPart(role=PartRole.REFERENCE if origin.computed else PartRole.OTHER)
+
+
+_OF_DIFFERENCE = frozenset(("abs", "absolute", "max", "amax", "nanmax", "mean", "sum", "norm", "float", "item"))
+"""Functions that keep zero zero, and an error an error."""
+
+
+def _is_difference(program: Program, value: ast.expr, scope: Scope, depth: int = 0) -> bool:
+    """True for how far a result of the compiler is from a reference: ``np.abs(out - want).max()``."""
+    deeper = partial(_is_difference, program, scope=scope, depth=depth + 1)
+    match value:
+        case _ if depth > MAX_DEPTH:
+            return False
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _is_pair(program, left, right, scope)
+        case ast.Call(func=ast.Attribute(attr=name, value=inner), args=[]) if name in _OF_DIFFERENCE:
+            return deeper(inner)
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[inner]) if name in _OF_DIFFERENCE:
+            return deeper(inner)
+        case ast.Call(func=ast.Attribute(attr="astype", value=inner)):
+            return deeper(inner)
+        case ast.Name(id=name):
+            at = scope if (scope, name) in program.defined else None
+            values = [one.value for one in program.defined.get((at, name), [])]
+            only = values[0] if len(values) == 1 else None
+            return isinstance(only, ast.BinOp | ast.Call) and _is_difference(program, only, at, depth + 1)
+        case _:
+            return False
 
 
 def _measures(value: ast.expr, depth: int = 0) -> bool:

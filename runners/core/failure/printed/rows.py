@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -81,9 +82,27 @@ def _read_row(line: str, row: PrintedRow) -> Reading | None:
         named = [part for part in parts if part.role is not PartRole.OTHER]
         for part, piece in _split_values(text, parts, named) if named else ():
             values.setdefault(part.role, piece)
+    if PartRole.DIFFERENCE in values:
+        return _read_difference(values[PartRole.DIFFERENCE])
     if {PartRole.RESULT, PartRole.REFERENCE} - values.keys():
         return None
     return compare_parts(values[PartRole.RESULT], values[PartRole.REFERENCE])
+
+
+LARGE, SMALL = 0.1, 1e-4
+"""Differences of a result and its reference, from which the result is wrong, and up to which it is right. Both hold
+for absolute and for relative differences; between the two, a result of low precision may be right."""
+
+
+def _read_difference(text: str) -> Reading | None:
+    """Return what a printed difference says; None for another word."""
+    try:
+        size = abs(float(text.rstrip(",;%")))
+    except ValueError:
+        return None
+    if size > LARGE or math.isnan(size):
+        return Reading.WRONG
+    return Reading.RIGHT if size <= SMALL else Reading.UNKNOWN
 
 
 def _split_values(

@@ -68,7 +68,12 @@ for name, kind in {"a": tvm.A, "b": tvm.B}.items():
         ("print(np.allclose(ref, np.sort(x)))", "False", Reading.UNKNOWN),
         ("print(str(tvm.A) == str(tvm.B))", "False", Reading.UNKNOWN),
         ("print((out == ref).any())", "False", Reading.UNKNOWN),
-        ("print('err', np.abs(out - ref).max())", "err 3.0", Reading.UNKNOWN),
+        # How far a result is from its reference.
+        ("print('err', np.abs(out - ref).max())", "err 3.0", Reading.WRONG),
+        ("print('err', np.abs(out - ref).max())", "err 2e-07", Reading.RIGHT),
+        ("print('err', np.abs(out - ref).max())", "err 0.02", Reading.UNKNOWN),
+        ("d = np.max(np.abs(ref - out))\nprint(f'err {d}')", "err nan", Reading.WRONG),
+        ("print('err', np.abs(ref - np.sort(x)).max())", "err 3.0", Reading.UNKNOWN),
         ('print("tvm", out, "numpy", ref)', "nothing of this form", Reading.UNKNOWN),
         ('print("tvm", out, "numpy", ref, sep=";")', "tvm;[1 2 4];numpy;[1 2 3]", Reading.UNKNOWN),
         ('print("tvm", out[-1], "numpy", ref[-1])', "tvm 44 numpy 300", Reading.UNKNOWN),
