@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
@@ -110,6 +112,11 @@ def _describe_move(moved: Drift) -> dict[str, str]:
 
 
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
-    """Return the end of the last step's output. A failure is printed last."""
-    text = "\n".join(part.rstrip() for part in (steps[-1].stdout, steps[-1].stderr) if part.strip()) if steps else ""
+    """Return the end of the output of the last steps that run the same program. A failure is printed last.
+
+    A report may compare several runs of one module, of which any may be the wrong one.
+    """
+    last = takewhile(lambda step: step.argv[:1] == steps[-1].argv[:1], reversed(steps))
+    parts = [part for step in reversed(list(last)) for part in (step.stdout, step.stderr)]
+    text = "\n".join(part.rstrip() for part in parts if part.strip())
     return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]

@@ -44,10 +44,11 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     if (told := _find_told_message(title, document)) is not None:
         return told
-    for prose in document.prose:
+    met = [p for p in document.prose if classify_heading(p.section) is not IssueSection.EXPECTED]
+    for prose in met:
         for span in find_code_spans(prose.text):
             found = parse_signature(span, ALL_FAILURES)
-            if found is not None and _is_quoted_failure(span, found):
+            if found is not None and _is_quoted_failure(span, found) and not _is_wished(span, prose.text):
                 return found
     untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
     titled = parse_signature(untagged, ALL_FAILURES)
@@ -55,7 +56,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         return titled
     if (stated := find_stated_failure(pieces)) is not None:
         return stated
-    running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
+    running = "\n".join([untagged, *(p.text for p in met if not p.heading)])
     return _find_in_sentences(running) or titled or bare
 
 
@@ -100,6 +101,17 @@ def _find_told_message(title: str, document: Document) -> Signature | None:
     return None
 
 
+def _is_wished(span: str, text: str) -> bool:
+    """True if each sentence that names an error asks for it: ``the primitive should refuse with a ScheduleError``."""
+    places = [found.start() for found in re.finditer(re.escape(span), text)]
+    return bool(places) and all(_WISH.search(_cut_sentence(text, at)) for at in places)
+
+
+def _cut_sentence(text: str, end: int) -> str:
+    """Return what stands before a place in its sentence."""
+    return re.split(r"(?<=[.!?])\s|\n\s*\n", text[max(0, end - MAX_BEFORE) : end])[-1]
+
+
 _TOLD_MESSAGE = re.compile(
     r"\bmessages?\b(?:[ \n]+(?:is|was|says|reads|saying|stating|like|of|as follows))?[ \n]*[:,]?[ \n]*"
     r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
@@ -126,7 +138,8 @@ def _find_in_sentences(text: str) -> Signature | None:
             return parse_signature(f"{found['type']}: {message}", ALL_FAILURES) or Signature(
                 type=name, message=message
             )
-        if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):
+        raised = _RAISED.search(text[max(0, found.start() - 30) : found.start()])
+        if bare is None and raised and not _WISH.search(_cut_sentence(text, found.start())):
             bare = Signature(type=name)
     return bare
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -35,14 +36,11 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
     if not (wrong or seen.ended == Exited(code=0)):
         return NOTHING_FOUND
-    compared = _compare_results(failure.testcase, seen.excerpt)
-    if (narrow := demote_floats(failure.testcase)) is not None:
-        compared = _combine(compared, _compare_results(narrow, seen.excerpt))
-    if compared is None:
-        return NOTHING_FOUND
+    runs = [_compare_run(testcase, printed) for testcase, printed in _list_runs(failure.testcase, seen.excerpt)]
+    compared = [one for run in runs for one in run or ()]
     differing = next((one for one in compared if "at" in one), None)
-    if differing is None and sum(step[0] == "iree-run-module" for step in failure.testcase.steps) > 1:
-        return NOTHING_FOUND  # the last command alone is compared, and the report may mean another
+    if not compared or (differing is None and None in runs):
+        return NOTHING_FOUND  # the report may mean the run that has no vote
     vote = Vote.AGREES if differing is None else Vote.DIFFERS
     told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in compared)} if differing is None else differing
     finding = Finding(
@@ -53,10 +51,39 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     return Diagnosis(findings=(finding,))
 
 
+def _list_runs(testcase: Testcase, excerpt: str) -> list[tuple[Testcase, str]]:
+    """Return each run of a module with the command that compiles the module, and what the run prints."""
+    runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
+    parts = re.split(r"^(?=EXEC @)", excerpt, flags=re.M)[1:]
+    if len(runs) < 2 or len(parts) != len(runs):
+        return [(testcase, excerpt if len(runs) < 2 else "")]
+    listed = []
+    for run, printed in zip(runs, parts, strict=True):
+        modules = {word.partition("=")[2] for word in run if word.startswith("--module=")}
+        compiled = tuple(
+            step for step in testcase.steps if step[0] == "iree-compile" and modules & set(_list_made(step))
+        )
+        listed.append((msgspec.structs.replace(testcase, steps=(*compiled, run)), printed))
+    return listed
+
+
+def _list_made(step: tuple[str, ...]) -> list[str]:
+    """Return the files that a command of the compiler writes."""
+    following = [after for before, after in pairwise(step) if before == "-o"]
+    return following + [word.partition("=")[2] for word in step if word.startswith(("-o=", "--o="))]
+
+
+def _compare_run(testcase: Testcase, printed: str) -> _Compared | None:
+    compared = _compare_results(testcase, printed)
+    if (narrow := demote_floats(testcase)) is not None:
+        return _combine(compared, _compare_results(narrow, printed))
+    return compared
+
+
 def has_other_values(testcase: Testcase, excerpt: str) -> bool:
     """True if the definitions give another value than the output of a run."""
-    compared = _compare_results(testcase, excerpt)
-    return compared is not None and _differs(compared)
+    compared = (_compare_results(*run) for run in _list_runs(testcase, excerpt))
+    return any(one is not None and _differs(one) for one in compared)
 
 
 def demote_floats(testcase: Testcase) -> Testcase | None:
