@@ -81,6 +81,7 @@ class Rule(StrEnum):
     MISSING_INIT = "missing-init"
     DATAFLOW_OUTPUT = "dataflow-output"
     OTHER_ACCESS = "other-access"
+    SAFEGUARD_OFF = "safeguard-off"
 
 
 class CallFault(StrEnum):

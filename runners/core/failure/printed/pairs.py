@@ -137,6 +137,18 @@ def _measure_pair(a: float, b: float) -> float:
     return 0.0 if a == b else abs(a - b)
 
 
+def is_other_array(output: str, actual: str) -> bool:
+    """True if the only array that a report quotes has several rows, and no printed array of its size equals it.
+
+    Single rows of two arrays may be equal: the zeros behind the end of a result.
+    """
+    arrays = find_arrays(actual)
+    if len(arrays) != 1 or "\n" not in arrays[0] or "..." in arrays[0]:
+        return False
+    printed = [one for one in find_arrays(output[-MAX_OUTPUT_CHARS:]) if len(one.split()) == len(arrays[0].split())]
+    return bool(printed) and all(compare_parts(one, arrays[0]) is Reading.WRONG for one in printed)
+
+
 def _is_truth(value: str) -> bool:
     return value in ("True", "False")
 

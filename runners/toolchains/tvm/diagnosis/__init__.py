@@ -15,6 +15,7 @@ from runners.toolchains.tvm.diagnosis.live_argument import check_live_argument
 from runners.toolchains.tvm.diagnosis.missing_init import check_missing_init
 from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
+from runners.toolchains.tvm.diagnosis.switched_off import check_switches
 
 DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
@@ -23,6 +24,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_block_access),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_switches),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
