@@ -9,7 +9,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.value_sentences import VALUES, find_same_form, find_value_pair
+from bot.extract.claim.value_sentences import SCALAR, VALUES, find_repeated_value, find_same_form, find_value_pair
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -68,6 +68,8 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
         _add_value_pair(document, actual, expected)
     if not actual:
         _add_observed_values(document, actual, expected)
+    if len(actual) == 1 and not expected:
+        _add_repeated_value(document, actual[0], expected)
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
@@ -118,6 +120,16 @@ _LABEL = re.compile(
     re.I | re.M,
 )
 """A line that only names what follows."""
+
+
+def _add_repeated_value(document: Document, actual: str, expected: list[str]) -> None:
+    """Fill the expected output with one value in each row, where a sentence says so of an output of such rows."""
+    rows = actual.strip().split("\n")
+    if len(rows) < 2 or not all(re.fullmatch(SCALAR, row.strip(), re.I) for row in rows):
+        return
+    value = next(filter(None, (find_repeated_value(prose.text) for prose in document.prose if not prose.heading)), "")
+    if value:
+        expected.append("\n".join([value] * len(rows)))
 
 
 def _add_value_pair(document: Document, actual: list[str], expected: list[str]) -> None:

@@ -99,6 +99,21 @@ def find_same_form(known: str, text: str) -> str:
 _FORM_VALUE = re.compile(r"(?<![\w.])[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w=])", re.I)
 
 
+def find_repeated_value(text: str) -> str:
+    """Return the value that each printed row should be: ``should be 3.0 twice``; empty if no sentence says so."""
+    found = _REPEATED.search(text[:20_000])
+    return found["value"].strip("`") if found else ""
+
+
+_REPEATED = re.compile(
+    rf"\b(?:should(?: all| both| have)? (?:be|print|give|return|been)|expect(?:ed|s)?(?: is| was)?:?|want(?:ed)?)"
+    rf"\s+(?P<value>`?{SCALAR}`?)\s+"
+    r"(?:twice|thrice|everywhere|throughout|(?:two|three|four|both|all|every|each) times?"
+    r"|(?:in|for|on) (?:both|all|every|each)\b|each\b)",
+    re.I,
+)
+
+
 def find_value_pair(text: str) -> ValuePair | None:
     """Return the first pair of a printed and an expected value in a paragraph; None if there is none."""
     if (pair := _read_labels(text)) is not None:
