@@ -39,7 +39,7 @@ from bot.verdict.rules.reproduced import (
     judge_reproduced,
     judge_younger_package,
 )
-from bot.verdict.rules.unquoted import judge_unquoted
+from bot.verdict.rules.unquoted import judge_unquoted, judge_unquoted_value
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
 
 
@@ -100,6 +100,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_generated_data(evidence)
         or judge_only_ported(evidence)
         or judge_unquoted(evidence)
+        or judge_unquoted_value(evidence)
         or judge_measured(evidence)
         or judge_younger_package(evidence)
         or judge_not_reproduced(evidence)

@@ -54,6 +54,21 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     return tuple(found)
 
 
+def name_reference(reference: str) -> str:
+    """Return the short name of a reference, for the middle of a sentence."""
+    return _SHORT.get(reference, reference)
+
+
+_SHORT = {
+    NUMPY: "NumPy",
+    ONNX: "ONNX's evaluator",
+    ONNX_SHAPES: "ONNX's shape inference",
+    DEFINITIONS: "an interpreter of the operations' definitions",
+    FRAMEWORK: "the framework's own run of the exported model",
+    OWN: "the testcase's own computation",
+}
+
+
 def _list_twin_devices(evidence: Evidence) -> list[str]:
     """Return the devices for which a testcase compiles one program, if the results differ on the newest release.
 

@@ -10,7 +10,19 @@ from concurrent.futures import Future
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
-from runners.core.protocol import Answer, BuildRange, ClaimKind, Finding, Investigation, Observation, Plan, Variant
+from runners.core.protocol import (
+    Answer,
+    BuildRange,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Investigation,
+    Observation,
+    Outcome,
+    Plan,
+    Variant,
+)
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.investigation.after_answer import run_matrix, settle_flaky
 from runners.investigation.bisect_builds import search_builds
@@ -51,7 +63,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     if tools.tell is not None and cause.has_failure:
         tools.tell(tuple(state.seen))
     with tools.progress.stage("diagnosis"):
-        findings = cause.find()
+        findings = cause.find() or _ask_references(state)
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
         findings = (*findings, *compare_results(state), *_check_reach(state), *run_with_younger_packages(state))
@@ -59,6 +71,32 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     with tools.progress.stage("between releases"):
         build_range = _bisect_between_releases(state)
     return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)
+
+
+def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
+    """Ask the references about a wrong value that no output shows, on the newest release and on the reported one.
+
+    A printed value alone is neither right nor wrong. A reference that computes another value tells.
+    """
+    plan = state.plan
+    if not plan.diagnose or plan.claim.kind is not ClaimKind.WRONG_RESULT or state.is_late:
+        return ()
+    if any(seen.answer in (Answer.GOOD, Answer.BAD) for seen in state.seen):
+        return ()
+    votes: list[Finding] = []
+    for version in dict.fromkeys((plan.order[-1], plan.reported or plan.order[0])):
+        seen = next((one for one in state.seen if _shows_values(one, plan, version)), None)
+        if seen is not None:
+            asked = state.tools.ask_references(Failure(testcase=plan.testcase, seen=seen, clean=None))
+            state.seen.extend(asked.controls)
+            votes += asked.findings
+    return tuple(votes)
+
+
+def _shows_values(seen: Observation, plan: Plan, version: str) -> bool:
+    """True for a run of the posted testcase that ends well, and whose output decides nothing."""
+    here = seen.version == version and seen.device == plan.device and seen.variant is Variant.ORIGINAL
+    return here and seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0)
 
 
 def _check_reach(state: InvestigationState) -> tuple[Finding, ...]:
@@ -192,7 +230,12 @@ def _list_findings_of_runs(seen: Iterable[Observation]) -> Iterable[Finding]:
 
 
 def _drop_repeated(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding of each kind about each name."""
+    """One finding of each kind about each name, and one vote of each reference about each release."""
+    return tuple({_make_key(finding): finding for finding in findings}.values())
+
+
+def _make_key(finding: Finding) -> tuple[FindingKind, str, str]:
     # A guest may put any value where a name belongs, such as a list: as a key it is text.
-    by_name = {(finding.kind, str(finding.evidence.get("name", finding.summary))): finding for finding in findings}
-    return tuple(by_name.values())
+    name = str(finding.evidence.get("name", finding.summary))
+    is_vote = finding.kind is FindingKind.REFERENCE
+    return finding.kind, name, str(finding.evidence.get("version", "")) if is_vote else ""

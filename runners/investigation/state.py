@@ -33,7 +33,7 @@ from runners.core.protocol import (
     Varied,
 )
 from runners.core.runs import Tell
-from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, ComparedRun, Diagnosis, Failure
 from runners.investigation.bisect_builds import BuildSupply
 
 HOPELESS = 6
@@ -84,6 +84,8 @@ class Tools:
     targets: tuple[str, ...] = ()
     """Devices for which any machine compiles."""
     diagnose: Callable[[Failure], Diagnosis]
+    ask_references: Callable[[Failure], Diagnosis] = lambda _failure: NOTHING_FOUND
+    """A run that ends well → the votes of the references on its values."""
     executor: Executor
     progress: Sink
     expect: Callable[[Cell, int], None] = lambda _cell, _attempt: None

@@ -13,8 +13,9 @@ import msgspec
 
 from runners.core.conditions import USUAL, is_native
 from runners.core.failure.rejection import is_rejected
+from runners.core.findings import add_refutation
 from runners.core.progress import Sink
-from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
+from runners.core.protocol import Cell, Finding, FindingKind, Limits, Observation, Plan, Testcase, Variant, Varied
 from runners.core.runs import Execute, RunRequest, RunResult, Tell
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
@@ -98,6 +99,14 @@ def make_tools(
             list_earlier=list_earlier,
         )
 
+    def ask_references(failure: Failure) -> Diagnosis:
+        means = make_means(execute, progress, plan, failure.seen.varied)
+        asked = [one for one in toolchain.DIAGNOSERS if one.votes and one.applies_to(failure)]
+        found = [one.diagnose(failure, means) for one in asked]
+        votes = (finding for one in found for finding in one.findings if finding.kind is FindingKind.REFERENCE)
+        controls = tuple(control for one in found for control in one.controls)
+        return Diagnosis(controls=controls, findings=tuple(map(add_refutation, votes)))
+
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
         means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
@@ -116,6 +125,7 @@ def make_tools(
         compile_for=toolchain.REWRITING.compile_for,
         targets=toolchain.REWRITING.targets,
         diagnose=look_for_cause,
+        ask_references=ask_references,
         compare=compare,
         check_reach=look_for_reach,
         find_younger=find_younger,

@@ -113,6 +113,8 @@ def _confirm_here(report: Report) -> str:
     ]
     if bad:
         return f"{_COMMANDS} show the failure on {quote_code(sort_versions(bad)[-1])} without this bot."
+    if all(one.answer is not Answer.BAD for one in report.observations):
+        return f"{_COMMANDS} print the result on {_name_newest(report)} without this bot."
     return f"the changes under *Reproduce it by hand* port the testcase, so that it fails on {_name_newest(report)}."
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes
+from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes, name_reference
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
@@ -91,6 +91,8 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     """
     if verdict.kind not in _RESTS_ON_A_FAILURE or evidence.plan.claim.kind is not ClaimKind.WRONG_RESULT:
         return verdict
+    if verdict.votes:  # the references alone decided
+        return verdict
     weighed = _weigh_votes(verdict, evidence)
     supported = any(one.wrong and one.reference != OWN for one in weighed.votes) or any(
         map(_supports, evidence.findings)
@@ -140,7 +142,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         return add_grounds(verdict, *[Ground.REFERENCE_DIFFERS for one in differing if one != OWN])
     if differing:
         verb = "disagrees" if len(differing) == 1 else "disagree"
-        named = join_names([_SHORT.get(one, one) for one in dict.fromkeys(differing)])
+        named = join_names([name_reference(one) for one in dict.fromkeys(differing)])
         why = f"no pass causes the result; {named} {verb} with it"
         alone = () if set(differing) - {OWN} else (Ground.NO_PASS_CAUSES,)
         return add_grounds(verdict, *alone, *[independent[one] for one in differing], reasons=(why,))
@@ -153,16 +155,6 @@ def _describe_agreement(vote: ReferenceVote) -> str:
     if vote.reference == ONNX_SHAPES:
         return f"gives the shape that {vote.version} returns, and ONNX's evaluator gives another"
     return f"computes what {vote.version} returns"
-
-
-_SHORT = {
-    NUMPY: "NumPy",
-    ONNX: "ONNX's evaluator",
-    ONNX_SHAPES: "ONNX's shape inference",
-    DEFINITIONS: "an interpreter of the operations' definitions",
-    FRAMEWORK: "the framework's own run of the exported model",
-    OWN: "the testcase's own computation",
-}
 
 
 def _is_right_by_definition(finding: Finding) -> bool:
@@ -207,7 +199,7 @@ def _compares_itself(seen: Observation) -> bool:
 
 def _judge_own_reference(verdict: Verdict, right: ReferenceVote) -> Verdict:
     """Return ``invalid-repro`` for a value that every release and a library compute, unlike the author's formula."""
-    short = _SHORT[right.reference]
+    short = name_reference(right.reference)
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED,),

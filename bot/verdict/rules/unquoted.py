@@ -5,11 +5,13 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
+from bot.verdict.references import list_votes, name_reference
 from bot.verdict.rules.caveats import HOW_TO_CALL
-from bot.verdict.rules.phrases import name_failure, name_newest, name_releases
+from bot.verdict.rules.phrases import join_names, name_failure, name_newest, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
@@ -61,6 +63,39 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
             *evidence.find_indices(plan.order[-1], variants=(clean,)),
         ),
     )
+
+
+def judge_unquoted_value(evidence: Evidence) -> Verdict | None:
+    """Return the verdict of the references on values that the report calls wrong and does not quote.
+
+    No output of a run decides then. A reference that computes another value on the newest release confirms the
+    report. One that does so on the reported release, and computes the value of the newest, shows a fix.
+    """
+    plan = evidence.plan
+    decided = [*evidence.find_versions(Answer.GOOD), *evidence.find_versions(Answer.BAD)]
+    if plan.claim.kind is not ClaimKind.WRONG_RESULT or decided:
+        return None
+    newest, reported = plan.order[-1], plan.reported
+    votes = [one for one in list_votes(evidence) if one.version]
+    now = {one.wrong for one in votes if one.version == newest}
+    before = {one.wrong for one in votes if one.version == reported != newest}
+    if now == {True} and before in ({True}, set()):
+        failing = [version for version in (reported, newest) if version and (version == newest or before)]
+        kind, told = VerdictKind.CONFIRMED, f"The result of {join_names(list(dict.fromkeys(failing)))} is not what"
+    elif now == {False} and before == {True}:
+        kind, told = VerdictKind.FIXED, f"Already fixed: the result of {reported} is not what"
+    else:
+        return None
+    voters = join_names([name_reference(one) for one in dict.fromkeys(one.reference for one in votes)])
+    same = f", and the result of {newest} is" if kind is VerdictKind.FIXED else ""
+    verdict = make_verdict(
+        kind,
+        (Ground.FAILS, Ground.UNQUOTED, Ground.REFERENCE_DIFFERS),
+        f"{told} {voters} computes{same}.",
+        ("the report quotes no output to compare with; a reference tells which values are wrong",),
+        evidence.find_indices(*dict.fromkeys(one.version for one in votes)),
+    )
+    return replace(verdict, votes=tuple(votes))
 
 
 def list_failing(evidence: Evidence) -> list[Observation]:

@@ -44,6 +44,7 @@ from runners.core.protocol import (
     Ended,
     Exited,
     NotRun,
+    Observation,
     Outcome,
     OutOfMemory,
     PrintedRow,
@@ -502,6 +503,13 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+def is_about_values(seen: Observation) -> bool:
+    """True for a run in which a value may be wrong: it prints or compares values. Other failures have none."""
+    if seen.signature is None:
+        return seen.ended == Exited(code=0)
+    return seen.signature.type in (ASSERTION, OUTPUT)
 
 
 PRINTS_OTHER_REFERENCE = "prints another result than its own reference"

@@ -74,6 +74,8 @@ class Diagnoser:
     """True if a flaky failure would mislead it: a search that leaves out passes would find accidents."""
     settles: bool = True
     """False if none of its findings settles the cause: the next diagnoser need not wait for its end."""
+    votes: bool = False
+    """True if it computes the values a second time, which also tells of a run whose output shows nothing."""
 
     def applies_to(self, failure: Failure) -> bool:
         """True if it examines this kind of testcase, and a flaky failure does not mislead it."""

@@ -12,6 +12,7 @@ from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE, TWINS
 from runners.core.protocol import (
     Claim,
     ClaimKind,
+    Exited,
     Finding,
     FindingKind,
     Observation,
@@ -102,3 +103,27 @@ def test_two_devices_of_the_testcase_that_differ_support_the_report() -> None:
         judge(Evidence(plan=levels, observations=observe_twins(TWINS_DIFFER), findings=())).kind
         is VerdictKind.INCONCLUSIVE
     )
+
+
+UNSHOWN = msgspec.structs.replace(WRONG_VALUE, reported=ORDER[1])
+
+
+@pytest.mark.parametrize(
+    ("votes", "kind"),
+    [
+        ({ORDER[-1]: "differs"}, VerdictKind.CONFIRMED),
+        ({ORDER[1]: "differs", ORDER[-1]: "differs"}, VerdictKind.CONFIRMED),
+        ({ORDER[1]: "differs", ORDER[-1]: "agrees"}, VerdictKind.FIXED),
+        ({ORDER[1]: "agrees", ORDER[-1]: "differs"}, VerdictKind.INCONCLUSIVE),
+        ({ORDER[1]: "agrees", ORDER[-1]: "agrees"}, VerdictKind.INCONCLUSIVE),
+        ({ORDER[1]: "differs"}, VerdictKind.INCONCLUSIVE),
+        ({}, VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_a_reference_tells_of_values_that_the_report_does_not_quote(votes: dict[str, str], kind: VerdictKind) -> None:
+    runs = tuple(observe(one, Outcome.OTHER_FAILURE, ended=Exited(code=0)) for one in ORDER)
+    findings = tuple(
+        Finding(kind=FindingKind.REFERENCE, summary="s", evidence={"name": "NumPy", "vote": vote, "version": version})
+        for version, vote in votes.items()
+    )
+    assert judge(Evidence(plan=UNSHOWN, observations=runs, findings=findings)).kind is kind

@@ -26,6 +26,6 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_block_access),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_switches),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
-    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False, votes=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
 )

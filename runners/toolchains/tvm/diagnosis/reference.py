@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from runners.core.failure.oracle import ASSERTION, OUTPUT
+from runners.core.failure.oracle import is_about_values
 from runners.core.findings import BY_DEFINITION, EXACT, REFUTED_BY, VOTE, Vote
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import read_evidence
@@ -18,8 +18,6 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 from runners.core.toolchain.guest import make_launch_step
 
 _PROGRAM = "tvm.reference.vote"
-_ABOUT_VALUES = frozenset({ASSERTION, OUTPUT})
-"""Types of failures in which a value may be wrong. Other failures have no value."""
 _Word = Annotated[str, msgspec.Meta(max_length=100)]
 
 
@@ -46,8 +44,7 @@ _VOTERS = {
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase once beside the references. Return at most one finding."""
-    signature = failure.seen.signature
-    if len(failure.testcase.steps) > 1 or signature is None or signature.type not in _ABOUT_VALUES:
+    if len(failure.testcase.steps) > 1 or not is_about_values(failure.seen):
         return NOTHING_FOUND
     script, *arguments = failure.testcase.steps[0][1:]
     step = make_launch_step(_PROGRAM, script, *arguments)

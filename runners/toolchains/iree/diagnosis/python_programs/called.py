@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from runners.core.failure.oracle import ASSERTION, OUTPUT
+from runners.core.failure.oracle import is_about_values
 from runners.core.failure.printed.output import are_equal_lines, split_lines
 from runners.core.findings import Vote, get_vote
 from runners.core.protocol import Exited, Finding, Observation, Testcase, TestcaseKind, Variant
@@ -24,7 +24,6 @@ from runners.toolchains.iree.reports.inputs import list_functions
 
 Diagnose = Callable[[Failure, Means], Diagnosis]
 _PROGRAM = "iree.record_calls"
-_ABOUT_VALUES = frozenset({ASSERTION, OUTPUT})
 MAX_LINES, MAX_LINE_CHARS, MAX_COMMANDS = 8, 64 * 1024, 3
 _Value = Annotated[str, msgspec.Meta(max_length=20_000, pattern=r"^(?:(?:\d{1,9}x){0,8}[fi]\d{1,2}=)?[-+\w. ]*$")]
 
@@ -56,10 +55,7 @@ def read_called(*checks: CommandCheck) -> Diagnose:
 
     def diagnose_calls(failure: Failure, means: Means) -> Diagnosis:
         modules = list_embedded(failure.testcase) or list_read(failure.testcase)
-        signature = failure.seen.signature
-        if len(modules) != 1 or len(failure.testcase.steps) != 1 or signature is None:
-            return NOTHING_FOUND
-        if signature.type not in _ABOUT_VALUES:
+        if len(modules) != 1 or len(failure.testcase.steps) != 1 or not is_about_values(failure.seen):
             return NOTHING_FOUND
         calls, whole = _record_calls(modules[0], failure, means)
         commands = [_make_command(modules[0], call) for call in calls]
