@@ -829,3 +829,29 @@ def test_a_failing_testcase_needs_no_other_packages(kind: ClaimKind, outcome: Ou
     younger = {"runtime": ("1.0", "2.0")}
     seen = run(make_plan(claim=Claim(kind=kind)), lambda *_: outcome, find_younger=lambda _version: younger)
     assert all(one.variant is not Variant.CONTROL for one in seen.observations)
+
+
+def test_references_are_asked_about_values_that_no_output_shows() -> None:
+    """On the newest release and on the reported one, and only for a claim about values that no run answers."""
+    asked: list[str] = []
+
+    def ask(failure: Failure) -> Diagnosis:
+        asked.append(failure.seen.version)
+        vote = {"name": "NumPy", "vote": "differs", "version": failure.seen.version}
+        return Diagnosis(findings=(Finding(kind=FindingKind.REFERENCE, summary="", evidence=vote),))
+
+    def investigate(kind: ClaimKind, outcome: Outcome, code: int) -> Investigation:
+        def observe_end(cell: Cell, attempt: int) -> Observation:
+            return msgspec.structs.replace(probed(cell, attempt, outcome), ended=Exited(code=code))
+
+        plan = make_plan(claim=Claim(kind=kind))
+        return run(plan, lambda *_: outcome, run=observe_end, ask_references=ask)
+
+    wrong = ClaimKind.WRONG_RESULT
+    assert len(investigate(wrong, Outcome.OTHER_FAILURE, 0).findings) == 2
+    assert asked == [ORDER[-1], ORDER[5]]
+    investigate(wrong, Outcome.OTHER_FAILURE, 1)
+    investigate(wrong, Outcome.PASS, 0)
+    investigate(wrong, Outcome.MATCH, 0)
+    investigate(ClaimKind.CRASH, Outcome.OTHER_FAILURE, 0)
+    assert asked == [ORDER[-1], ORDER[5]]
