@@ -24,6 +24,8 @@ _DECLARED = re.compile(
 )
 _NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64"}
 _ADDS = frozenset({"add_buffer"})
+_SAVES = frozenset({"save_archive_file", "create_archive_file", "save_file"})
+"""Functions that write an archive from a dictionary of arrays, those of safetensors included."""
 MAX_CHARS = 200_000
 
 
@@ -46,13 +48,18 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
     changed = next(key for key in types if any(repr(key) in text or f'"{key}"' in text for text in texts))
     return WrongCall(
         fault=CallFault.PARAMETER,
-        evidence={"name": changed, "taken": types[changed], "function": "add_buffer"},
+        evidence={"name": changed, "taken": types[changed], "function": _name_function(texts)},
         mended=(msgspec.structs.replace(testcase, files=files),),
     )
 
 
+def _name_function(texts: list[str]) -> str:
+    """Return the function that takes the array."""
+    return next(name for name in (*sorted(_ADDS), *sorted(_SAVES), "") if any(name in text for text in texts))
+
+
 def _convert_arrays(text: str, types: dict[str, str]) -> str:
-    """Convert the second argument of each call that adds a declared parameter: ``(x).astype("float32")``."""
+    """Convert each array that becomes a declared parameter: ``(x).astype("float32")``."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -68,14 +75,23 @@ def _convert_arrays(text: str, types: dict[str, str]) -> str:
 
 
 def _list_arrays(tree: ast.AST, types: dict[str, str]) -> Iterator[tuple[ast.expr, str]]:
+    saves = any(isinstance(node, ast.Attribute | ast.Name) and _get_name(node) in _SAVES for node in ast.walk(tree))
     for node in ast.walk(tree):
         match node:
+            case ast.Dict(keys=keys, values=values) if saves:
+                for key, array in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in types:
+                        yield array, _name_dtype(types[key.value])
             case ast.Call(
                 func=ast.Attribute(attr=name), args=[ast.Constant(value=str(key)), ast.expr() as array, *_]
             ) if name in _ADDS and key in types:
                 yield array, _name_dtype(types[key])
             case _:
                 pass
+
+
+def _get_name(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def _name_dtype(element: str) -> str:

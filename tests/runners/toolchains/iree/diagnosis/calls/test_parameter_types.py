@@ -32,6 +32,11 @@ def fail(code: str, ended: Ended = DONE, signature: Signature = WRONG) -> Failur
             'p.add_buffer("bias", np.ones(6) * é)',
             'p.add_buffer("bias", (np.ones(6) * é).astype("float32"))',
         ),
+        (
+            'rt.save_archive_file({"bias": b}, "p.irpa")',
+            'rt.save_archive_file({"bias": (b).astype("float32")}, "p.irpa")',
+        ),
+        ('d = {"bias": b}\nsave_file(d, "p")', 'd = {"bias": (b).astype("float32")}\nsave_file(d, "p")'),
     ],
 )
 def test_the_array_is_converted_to_the_type_that_the_module_declares(call: str, mended: str) -> None:
@@ -55,6 +60,7 @@ def test_other_programs_have_no_such_fault() -> None:
     """Another key, no declaration, a crash, or an error of the runtime."""
     assert find_parameter_of_other_type(fail(f'{MODULE}index.add_buffer("scale", b)\n')) is None
     assert find_parameter_of_other_type(fail('index.add_buffer("bias", b)\n')) is None
+    assert find_parameter_of_other_type(fail(f'{MODULE}shapes = {{"bias": b}}\n')) is None
     code = f'{MODULE}index.add_buffer("bias", b)\n'
     assert find_parameter_of_other_type(fail(code, Signalled(code=11), Signature(type="SIGSEGV"))) is None
     assert find_parameter_of_other_type(fail(code, Exited(code=1), Signature(type="ValueError", message="x"))) is None
