@@ -85,11 +85,49 @@ _CODES = {
 
 def keep_bits(value: Number, source: str, target: str) -> Number | None:
     """Return the value whose bits in one type are those of another; None for other widths, and for NaN."""
+    if source in _BYTES or target in _BYTES:
+        return _keep_byte(value, source, target)
     one, other = _CODES.get(source), _CODES.get(target)
     if one is None or other is None or struct.calcsize(f"<{one}") != struct.calcsize(f"<{other}"):
         return None
     result: Number = struct.unpack(f"<{other}", struct.pack(f"<{one}", wrap_value(value, source)))[0]
     return None if math.isnan(value) or math.isnan(result) else result
+
+
+_BYTES = {name: kept for name, kept in _FORMATS.items() if name.startswith("f8")}
+
+
+def _keep_byte(value: Number, source: str, target: str) -> Number | None:
+    """Return the value of the same byte in another type of one byte."""
+    if source in _BYTES:
+        codes = (code for code in range(256) if _is_same(_decode_byte(code, source), value))
+        code = next(codes, None)
+    else:
+        code = to_unsigned(int(value), 8) if source in ("i8", "ui8") else None
+    if code is None or target not in (*_BYTES, "i8", "ui8"):
+        return None
+    return _decode_byte(code, target) if target in _BYTES else wrap_value(code, target)
+
+
+def _is_same(one: float | None, other: Number) -> bool:
+    return one is not None and one == other and math.copysign(1, one) == math.copysign(1, other)
+
+
+def _decode_byte(code: int, element: str) -> float | None:
+    """Return the value of a byte as a float of 8 bits; None for NaN.
+
+    A format whose name ends in ``FN`` has no infinity, and in ``FNUZ`` neither that nor a negative zero: the byte
+    0x80 is its only NaN.
+    """
+    kept = _BYTES[element]
+    sign, exponent = -1.0 if code & 0x80 else 1.0, (code & 0x7F) >> kept.fraction_bits
+    fraction = (code & ((1 << kept.fraction_bits) - 1)) / (1 << kept.fraction_bits)
+    if element.endswith("UZ") and code == 0x80:
+        return None
+    size = math.ldexp((exponent and 1 + fraction) or fraction, max(exponent - 1, 0) + kept.least_exponent)
+    if size <= kept.largest:
+        return sign * size
+    return sign * math.inf if math.isinf(kept.beyond) and not fraction else None
 
 
 def to_unsigned(value: int, bits: int) -> int:

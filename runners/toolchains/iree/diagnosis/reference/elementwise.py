@@ -24,7 +24,7 @@ from runners.toolchains.iree.reports.inputs import find_called
 
 MAX_CHARS, MAX_ELEMENTS, MAX_LINES, MAX_FUNCTIONS = 20_000, 10_000, 200, 20
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,8}})>|(?P<{0}alone>\w{{1,8}}))"
+_TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,12}})>|(?P<{0}alone>\w{{1,12}}))"
 _FUNCTION = re.compile(
     r"^[ \t]*func\.func[ \t]+(?:(?P<visibility>public|private)[ \t]+)?@(?P<name>[\w$.-]{1,200})"
     r"\((?P<arguments>[^()]{0,4000})\)[^\n]{0,1000}\{[ \t]*$",
@@ -49,7 +49,7 @@ _COMPUTE = re.compile(
     rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE}){{0,2}})\s*:\s*{_TYPE.format('t')}$"
 )
 _INPUT = re.compile(
-    r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,8})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
+    r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,12})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
 
 

@@ -12,6 +12,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     compare,
     compute,
     convert,
+    keep_bits,
     round_float,
     wrap_value,
 )
@@ -125,3 +126,23 @@ def test_casts_keep_or_drop_bits() -> None:
     assert convert("trunci", 257, "i32", "i8") == 1
     assert convert("fptosi", 300.0, "f32", "i8") is None
     assert convert("fptosi", math.nan, "f32", "i8") is None
+
+
+@pytest.mark.parametrize(
+    ("element", "values"),
+    [
+        ("f8E4M3FN", {0x01: 2.0**-9, 0x38: 1.0, 0x7E: 448.0, 0x7F: None, 0x80: -0.0, 0xB8: -1.0}),
+        ("f8E4M3FNUZ", {0x01: 2.0**-10, 0x38: 0.5, 0x7E: 224.0, 0x7F: 240.0, 0x80: None, 0xB8: -0.5}),
+        ("f8E5M2", {0x01: 2.0**-16, 0x3C: 1.0, 0x7B: 57344.0, 0x7C: math.inf, 0x7D: None, 0xFC: -math.inf}),
+        ("f8E5M2FNUZ", {0x01: 2.0**-17, 0x40: 1.0, 0x7F: 57344.0, 0x80: None, 0xC0: -1.0}),
+        ("f8E4M3", {0x38: 1.0, 0x77: 240.0, 0x78: math.inf, 0x79: None}),
+    ],
+)
+def test_a_byte_keeps_its_bits_as_a_float_of_eight(element: str, values: dict[int, float | None]) -> None:
+    """The values of ``ml_dtypes``, with which all bytes of the five formats were compared."""
+    for code, value in values.items():
+        assert str(keep_bits(code, "ui8", element)) == str(value)
+        assert value is None or keep_bits(value, element, "ui8") == code
+    assert keep_bits(-72, "i8", "f8E4M3FN") == -1.0
+    assert keep_bits(1.0, "f8E4M3FN", "f8E4M3FNUZ") == 0.5
+    assert keep_bits(1, "i16", element) is None
