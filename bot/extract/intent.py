@@ -121,6 +121,9 @@ HEADING_MARKS = (
     _mark(Intent.TRACKING, 3, r"^task ?list|^tasks?\b|^todos?\b|^milestones?\b|^progress\b|^(?:sub-?)?items\b"),
 )
 
+DISCLAIMS = r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
+"""Words of an author who finds nothing wrong."""
+
 PROSE_MARKS = (
     _mark(
         Intent.FEATURE,
@@ -160,6 +163,7 @@ PROSE_MARKS = (
     ),
     _mark(Intent.QUESTION, 2, r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"),
     _mark(Intent.QUESTION, 4, r"\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)\b"),
+    _mark(Intent.QUESTION, 4, DISCLAIMS),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
     _mark(Intent.TRACKING, 2, r"^\s*(?:[-*+]\s+)?\[[ xX]\]\s"),  # the parser of Markdown drops the bullet
     _mark(
@@ -222,18 +226,19 @@ TELLS_OF_FAILURE = re.compile(
 )
 """A sentence of a text without code that says, of the present or the past, that something fails."""
 
-ASKS = re.compile(r"\?\s*$|\?\s+[A-Z]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
+ASKS = re.compile(r"\?\s*$|\?\s+[A-Z`(\"]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
 """A sentence that asks."""
 
 SUSPECTS = re.compile(
-    r"\b(?:bug|intended|intentional|by design|regression|(?:is|are) (?:this|that|it|these) (?:expected|correct|right)"
+    r"\b(?:bug|(?<!the )intended(?! (?:way|use|usage|notation|syntax|method|place))|intentional|by design|regression"
+    r"|(?:is|are) (?:this|that|it|these) (?:expected|correct|right)"
     r"|am i (?:missing|doing)|(?:wrong|expected)\?)",
     re.I,
 )
 """A question that suspects a fault in what the text shows."""
 
 SEEKS = re.compile(
-    r"\b(?:what (?:do|does|is the|are the|would|should)|how (?:do|does|can|should|to)|which (?:one|of|way)"
+    r"\b(?:what (?:do|does|is the|are the|would|should)|how (?:do|does|is|are|can|should|to)|which (?:one|of|way)"
     r"|where (?:can|do|is)"
     r"|(?:should|can|could|may) (?:i|we)|is there (?:a|an|any|some)|is it (?:ok(?:ay)?|possible|safe|fine)"
     r"|do you recommend)\b[^?]{0,400}\?",
@@ -312,7 +317,7 @@ def _lists_questions(parsed: ParsedIssue) -> bool:
     asked = sum(line.strip() in items for line in questions)
     if SEEKS.search(parsed.issue.title[:300]):  # the questions may then stand in one paragraph
         asked = max(asked, sum(len(SEEKS.findall(line)) for line in questions))
-    suspicious = any(map(SUSPECTS.search, questions))
+    suspicious = any(map(SUSPECTS.search, questions)) and not re.search(DISCLAIMS, parsed.prose[:MAX_TEXT], re.I)
     return asked >= FEWEST_ASKED and not suspicious and not _calls_it_wrong(parsed)
 
 

@@ -82,6 +82,7 @@ class Rule(StrEnum):
     DATAFLOW_OUTPUT = "dataflow-output"
     OTHER_ACCESS = "other-access"
     SAFEGUARD_OFF = "safeguard-off"
+    ARGUMENT_ORDER = "argument-order"
 
 
 class CallFault(StrEnum):

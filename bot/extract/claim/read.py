@@ -364,7 +364,7 @@ def _classify_claim(source: ClaimSource, signature: Signature | None, printed: b
     if _RAISES.search(title):
         return ClaimKind.ERROR
     if printed:
-        prose = _ASIDE.sub(" ", prose)  # the blocks show how the program ends
+        prose = _NO_FAILURE.sub(" ", _ASIDE.sub(" ", prose))  # the blocks show how the program ends
     for text, kinds in ((title, _TITLE_KINDS), (prose, _KINDS)):
         for kind, pattern in kinds:
             if pattern.search(text):
@@ -372,6 +372,15 @@ def _classify_claim(source: ClaimSource, signature: Signature | None, printed: b
     return ClaimKind.UNKNOWN
 
 
+_NO_FAILURE = re.compile(
+    r"\b(?:no|without(?: any)?|never|nor|(?:does|did|do|is|are|was)(?: not|n[o'’]t))\b"
+    r"(?:[ ,/]+[\w`-]{1,40}){0,3}?[ ,/]+"
+    r"(?:errors?|exceptions?|warnings?|complain\w*|crash\w*|fail\w*|throws?|rais(?:es?|ed)|thrown)\b"
+    r"(?:[ ,/]+(?:or|and|nor)[ ,/]+(?:errors?|exceptions?|warnings?|crash\w*))?"
+    r"(?:[ ,/]+(?:is|was|are|were|gets?)[ ,/]+(?:raised|thrown|reported|printed|given|shown))?",
+    re.I,
+)
+"""Words that say that nothing fails: ``no warning or error is raised``."""
 _ASIDE = re.compile(r"\([^()]{1,400}\)")
 """A remark in parentheses: ``(one process also died with SIGSEGV)``."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser
 from runners.core.toolchain.undefined_casts import check_numpy_casts
+from runners.toolchains.tvm.diagnosis.argument_order import check_argument_order
 from runners.toolchains.tvm.diagnosis.block_access import check_block_access
 from runners.toolchains.tvm.diagnosis.calls import check_call
 from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_outputs
@@ -25,6 +26,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_block_access),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_switches),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_argument_order),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False, votes=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
