@@ -138,6 +138,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.CHANGED  # the lines that are left were right in the report too
     if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
         return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
+    if gone and _has_other_rows(gone, wrong, printed):
+        return Reading.UNKNOWN
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
@@ -155,6 +157,23 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if any(_differs_by(named, line, masked) for line in wrong):
         return Reading.RIGHT
     return Reading.UNKNOWN
+
+
+def _has_other_rows(gone: Sequence[Line], reported: Sequence[Line], printed: Sequence[Line]) -> bool:
+    """True if a row of a printed table has other values: ``11 1.3`` in the report, and ``11 3e-07`` in the output.
+
+    The rows of a table begin with numbers that are all different.
+    """
+    keys = [line[0] for line in reported if len(line) > 1]
+    if len(keys) < FEWEST_ROWS or len(set(keys)) < len(reported) or not all(isinstance(key, float) for key in keys):
+        return False
+    rows = {line[0]: line for line in printed if len(line) > 1}
+    found = (rows.get(line[0]) for line in gone)
+    return any(row is not None and len(row) == len(line) for row, line in zip(found, gone, strict=True))
+
+
+FEWEST_ROWS = 3
+"""Rows that make a table."""
 
 
 def _has_rival(expected: Line, printed: Sequence[Line]) -> bool:
