@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
-from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
+from runners.core.protocol import Cell, Exited, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
@@ -112,11 +110,11 @@ def _describe_move(moved: Drift) -> dict[str, str]:
 
 
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
-    """Return the end of the output of the last steps that run the same program. A failure is printed last.
+    """Return the end of the output. A failure is printed last: then that is the output of the last step.
 
-    A report may compare several runs of one module, of which any may be the wrong one.
+    Where all steps end well, any of them may have printed the value that the report is about.
     """
-    last = takewhile(lambda step: step.argv[:1] == steps[-1].argv[:1], reversed(steps))
-    parts = [part for step in reversed(list(last)) for part in (step.stdout, step.stderr)]
+    shown = [step.stdout for step in steps[:-1]] if all(step.ended == Exited(code=0) for step in steps) else []
+    parts = [*shown, *(part for step in steps[-1:] for part in (step.stdout, step.stderr))]
     text = "\n".join(part.rstrip() for part in parts if part.strip())
     return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]
