@@ -214,7 +214,8 @@ SAYS_IT_FAILS = re.compile(
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
     r"(?:compile|lower|legali[sz]ed?|run|parse|import|work|working|match|able|supported|handled)\w*\b"
-    r"|\b(?:can(?:not|['’]t)|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
+    r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure) (?:out )?(?:which|what|whether|how|where)\b)|unable to"
+    r"|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
     r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?"
     r"|hangs?|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
     r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
@@ -231,7 +232,7 @@ ASKS = re.compile(r"\?\s*$|\?\s+[A-Z`(\"]|\b(?:want(?:ed)? to ask|question is|i 
 
 SUSPECTS = re.compile(
     r"\b(?:bug|(?<!the )intended(?! (?:way|use|usage|notation|syntax|method|place))|intentional|by design|regression"
-    r"|(?:is|are) (?:this|that|it|these) (?:expected|correct|right)"
+    r"|(?:is|are) (?:this|that|it|these) (?:expected|correct|right)(?! that\b)"
     r"|am i (?:missing|doing)|(?:wrong|expected)\?)",
     re.I,
 )
@@ -260,10 +261,22 @@ OFFERS = re.compile(
     r"\b(?:would|will|could) (?:you|anyone|somebody|the (?:maintainers|project|team)) (?:take|accept|consider|merge"
     r"|welcome|be (?:open|willing|interested))\b"
     r"|\b(?:happy|willing|glad) to (?:write|send|open|make|contribute|submit|prepare)\b"
-    r"|\b(?:a )?(?:pr|patch|pull request)s? (?:is |are |be )?(?:welcome|accepted)\b",
+    r"|\b(?:a )?(?:pr|patch|pull request)s? (?:is |are |be )?(?:welcome|accepted)\b"
+    r"|\bi (?:can|could|would|['’]d) (?:try|open|send|make|write|submit|prepare) (?:a|the) "
+    r"(?:pr|patch|pull request)\b",
     re.I,
 )
 """A sentence that offers the change that the text wishes for."""
+
+ASKS_FOR_CONSENT = re.compile(
+    r"\bwould (?:you|anyone|the (?:maintainers|project|team)) (?:take|accept|consider|merge|welcome) (?:a|my) "
+    r"(?:pr|patch|pull request|contribution)\b",
+    re.I,
+)
+"""A sentence that asks whether a change would be taken. Such a text wishes for the change."""
+
+REQUESTS = re.compile(r"^\W{0,3}(?:rfc|feature request)\b", re.I)
+"""A title with the tag of a request."""
 
 USUAL = 2
 """The points that a failure needs in a text of words alone: more than a hint."""
@@ -315,8 +328,11 @@ def _lists_questions(parsed: ParsedIssue) -> bool:
     items = {found["text"].strip() for found in map(LISTED.match, _split_lines(parsed.issue.body)) if found}
     questions = [line for line in lines if ASKS.search(line)]
     asked = sum(line.strip() in items for line in questions)
-    if SEEKS.search(parsed.issue.title[:300]):  # the questions may then stand in one paragraph
+    title = parsed.issue.title[:300]
+    if SEEKS.search(title):  # the questions may then stand in one paragraph
         asked = max(asked, sum(len(SEEKS.findall(line)) for line in questions))
+    elif title.rstrip().endswith("?") and parsed.signature is None and not _tells_of_failure(parsed):
+        asked = max(asked, sum(len(re.findall(r"\?(?=\s|$)", line)) for line in questions))
     suspicious = any(map(SUSPECTS.search, questions)) and not re.search(DISCLAIMS, parsed.prose[:MAX_TEXT], re.I)
     return asked >= FEWEST_ASKED and not suspicious and not _calls_it_wrong(parsed)
 
@@ -327,7 +343,8 @@ def _wishes_and_offers(parsed: ParsedIssue) -> bool:
     The error that such a text quotes is what the compiler says today: ``It would be nice if … Would you take a PR?``
     """
     lines = _split_lines(parsed.prose)
-    asked = any(map(WISHES.search, lines)) and any(map(OFFERS.search, lines))
+    wishes = any(map(WISHES.search, lines)) or REQUESTS.search(parsed.issue.title[:300]) is not None
+    asked = (wishes and any(map(OFFERS.search, lines))) or any(map(ASKS_FOR_CONSENT.search, lines))
     return asked and not _calls_it_wrong(parsed) and not any(map(SUSPECTS.search, filter(ASKS.search, lines)))
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes, name_reference
+from bot.verdict.rules.invalid_repro import is_taken_now
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
@@ -234,7 +235,7 @@ def weigh_search(verdict: Verdict, evidence: Evidence) -> Verdict:
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Withhold the verdict on a wrong value where the program reads memory that it never wrote, or out of bounds."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
-    kinds = {one.kind for one in evidence.findings}
+    kinds = {one.kind for one in evidence.findings if not is_taken_now(one, evidence)}
     if wrong_value and FindingKind.UNINITIALIZED_READ in kinds:
         why = "the testcase reads memory that it never wrote, so its result may be undefined"
         settle = "to decide: whether the failure stays with that memory initialized"

@@ -20,8 +20,10 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
-    if blame is not None and _takes_newest(evidence) and (blame.kind is FindingKind.MISSING or _counts_back(blame)):
-        blame = None  # the compiler supplies now what the testcase lacks, or gives a meaning to what it passes
+    if blame is not None and _takes_newest(evidence) and blame.kind is FindingKind.MISSING:
+        blame = None  # the compiler supplies now what the testcase lacks
+    if blame is not None and is_taken_now(blame, evidence):
+        blame = None
     if blame is None:
         return (
             _judge_rejected_text(evidence)
@@ -46,6 +48,11 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 def _takes_newest(evidence: Evidence) -> bool:
     """True if the newest release runs the posted text cleanly, and an older one does not."""
     return evidence.combine_answers().get(evidence.plan.order[-1]) is Answer.GOOD
+
+
+def is_taken_now(finding: Finding, evidence: Evidence) -> bool:
+    """True if the newest release gives a meaning to the indices at which an older one reads out of bounds."""
+    return _takes_newest(evidence) and _counts_back(finding)
 
 
 def _counts_back(finding: Finding) -> bool:
