@@ -214,8 +214,8 @@ SAYS_IT_FAILS = re.compile(
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
     r"(?:compile|lower|legali[sz]ed?|run|parse|import|work|working|match|able|supported|handled)\w*\b"
-    r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure) (?:out )?(?:which|what|whether|how|where)\b)|unable to"
-    r"|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
+    r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure) (?:out )?(?:which|what|whether|how|where)\b)"
+    r"|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
     r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?"
     r"|hangs?|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
     r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
