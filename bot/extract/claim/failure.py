@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from bot.extract.blocks.cut import is_open_at_end
-from bot.extract.blocks.markdown import Document, find_code_spans
+from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
@@ -46,9 +46,10 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         return told
     met = [p for p in document.prose if classify_heading(p.section) is not IssueSection.EXPECTED]
     for prose in met:
-        for span in find_code_spans(prose.text):
+        for at, raw in locate_code_spans(prose.text):
+            span = raw.replace("\n", " ").strip()
             found = parse_signature(span, ALL_FAILURES)
-            if found is not None and _is_quoted_failure(span, found) and not _is_wished(span, prose.text):
+            if found is not None and _is_quoted_failure(span, found) and not _is_wished(prose.text, at):
                 return found
     untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
     titled = parse_signature(untagged, ALL_FAILURES)
@@ -101,14 +102,13 @@ def _find_told_message(title: str, document: Document) -> Signature | None:
     return None
 
 
-def _is_wished(span: str, text: str) -> bool:
-    """True if each sentence that names an error asks for it: ``the primitive should refuse with a ScheduleError``."""
-    places = [found.start() for found in re.finditer(re.escape(span), text)]
-    return bool(places) and all(_WISH.search(_cut_sentence(text, at)) for at in places)
+def _is_wished(text: str, at: int) -> bool:
+    """True if the sentence asks for the error that it names: ``it should refuse with a ScheduleError``."""
+    return _WISH.search(_cut_sentence(text, at)) is not None
 
 
 def _cut_sentence(text: str, end: int) -> str:
-    """Return what stands before a place in its sentence."""
+    """Return what stands before a place in its sentence, at most `MAX_BEFORE` characters."""
     return re.split(r"(?<=[.!?])\s|\n\s*\n", text[max(0, end - MAX_BEFORE) : end])[-1]
 
 

@@ -20,8 +20,6 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
-    if blame is not None and _takes_newest(evidence) and blame.kind is FindingKind.MISSING:
-        blame = None  # the compiler supplies now what the testcase lacks
     if blame is not None and is_taken_now(blame, evidence):
         blame = None
     if blame is None:
@@ -51,8 +49,8 @@ def _takes_newest(evidence: Evidence) -> bool:
 
 
 def is_taken_now(finding: Finding, evidence: Evidence) -> bool:
-    """True if the newest release gives a meaning to the indices at which an older one reads out of bounds."""
-    return _takes_newest(evidence) and _counts_back(finding)
+    """True if the newest release supplies what the testcase lacks, or gives a meaning to the indices it passes."""
+    return _takes_newest(evidence) and (finding.kind is FindingKind.MISSING or _counts_back(finding))
 
 
 def _counts_back(finding: Finding) -> bool:

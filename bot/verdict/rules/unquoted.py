@@ -86,12 +86,13 @@ def judge_unquoted_value(evidence: Evidence) -> Verdict | None:
         kind, told = VerdictKind.FIXED, f"Already fixed: the result of {reported} is not what"
     else:
         return None
-    voters = join_names([name_reference(one) for one in dict.fromkeys(one.reference for one in votes)])
+    names = [name_reference(one) for one in dict.fromkeys(one.reference for one in votes)]
+    voters = f"{join_names(names)} {'computes' if len(names) == 1 else 'compute'}"
     same = f", and the result of {newest} is" if kind is VerdictKind.FIXED else ""
     verdict = make_verdict(
         kind,
         (Ground.FAILS, Ground.UNQUOTED, Ground.REFERENCE_DIFFERS),
-        f"{told} {voters} computes{same}.",
+        f"{told} {voters}{same}.",
         ("the report quotes no output to compare with; a reference tells which values are wrong",),
         evidence.find_indices(*dict.fromkeys(one.version for one in votes)),
     )

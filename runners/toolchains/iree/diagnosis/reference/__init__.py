@@ -52,13 +52,16 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
 
 
 def _list_runs(testcase: Testcase, excerpt: str) -> list[tuple[Testcase, str]]:
-    """Return each run of a module with the command that compiles the module, and what the run prints."""
+    """Return each run of a module with the command that compiles the module, and what the run prints.
+
+    Long output keeps its end: then nothing is known of the first runs.
+    """
     runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
     parts = re.split(r"^(?=EXEC @)", excerpt, flags=re.M)[1:]
-    if len(runs) < 2 or len(parts) != len(runs):
-        return [(testcase, excerpt if len(runs) < 2 else "")]
+    if len(runs) < 2:
+        return [(testcase, excerpt)]
     listed = []
-    for run, printed in zip(runs, parts, strict=True):
+    for run, printed in zip(runs, [*([""] * (len(runs) - len(parts))), *parts], strict=False):
         modules = {word.partition("=")[2] for word in run if word.startswith("--module=")}
         compiled = tuple(
             step for step in testcase.steps if step[0] == "iree-compile" and modules & set(_list_made(step))

@@ -60,9 +60,18 @@ DOUBLE = """func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {
 """
 
 
-@pytest.mark.parametrize(("printed", "votes"), [("1xi32=7", [Vote.DIFFERS]), ("1xi32=6", [])])
-def test_the_last_of_several_commands_can_only_differ(printed: str, votes: list[Vote]) -> None:
-    """Its output alone is kept, and the report may call the result of another command wrong."""
+@pytest.mark.parametrize(
+    ("printed", "votes"),
+    [
+        (["7"], [Vote.DIFFERS]),
+        (["6"], []),
+        (["6", "6"], [Vote.AGREES]),
+        (["7", "6"], [Vote.DIFFERS]),
+        (["6", "7"], [Vote.DIFFERS]),
+    ],
+)
+def test_each_of_several_commands_votes_by_its_output(printed: list[str], votes: list[Vote]) -> None:
+    """Long output keeps its end: a command without output has no vote, and the report may mean that one."""
     once = program(DOUBLE, "1xi32=3")
     twice = msgspec.structs.replace(once, steps=(*once.steps[:-1], once.steps[-1], once.steps[-1]))
     seen = observe(
@@ -70,7 +79,7 @@ def test_the_last_of_several_commands_can_only_differ(printed: str, votes: list[
         Outcome.MATCH,
         ended=Exited(code=0),
         signature=Signature(type="output", message="x"),
-        excerpt=f"EXEC @main\nresult[0]: hal.buffer_view\n{printed}\n",
+        excerpt="".join(f"EXEC @main\nresult[0]: hal.buffer_view\n1xi32={one}\n" for one in printed),
     )
     found = check_definitions(Failure(testcase=twice, seen=seen), make_means())
     assert [finding.evidence[VOTE] for finding in found.findings] == votes
