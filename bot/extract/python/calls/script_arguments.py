@@ -47,15 +47,21 @@ def list_files(words: Sequence[str]) -> Iterator[str]:
 
 
 def list_read_words(code: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield the words that a script opens to read: ``onnx.load(sys.argv[1])``, ``open(path)``."""
+    """Yield the words that a script opens to read: ``load(sys.argv[1])``, or each of ``sys.argv[1:]`` in a loop."""
     tree = parse_python(code)
     if tree is None:
         return
     named: dict[str, int] = {}
+    each: dict[str, int] = {}
+    """Names of loops over all words from a position on."""
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (at := _find_position(value)) is not None:
                 named[name] = at
+            case ast.For(
+                target=ast.Name(id=name), iter=ast.Subscript(value=words_of, slice=ast.Slice(lower=lower))
+            ) if ast.unparse(words_of) == "sys.argv" and isinstance(lower, ast.Constant):
+                each[name] = int(lower.value) if isinstance(lower.value, int) else 1
             case _:
                 pass
     places = set()
@@ -67,9 +73,11 @@ def list_read_words(code: str, words: Sequence[str]) -> Iterator[str]:
                 at = named.get(first.id) if isinstance(first, ast.Name) else _find_position(first)
                 if at is not None and not _opens_to_write(rest):
                     places.add(at)
+                if isinstance(first, ast.Name) and first.id in each and not _opens_to_write(rest):
+                    places.update(range(max(1, each[first.id]), len(words) + 1))
             case _:
                 pass
-    yield from (words[at - 1] for at in sorted(places) if at <= len(words))
+    yield from (words[at - 1] for at in sorted(places) if at <= len(words) and not words[at - 1].startswith("-"))
 
 
 _READS = re.compile(r"(?:load\w*|open|read\w*|from_?file|mmap|parse_?file|compile_file)$")

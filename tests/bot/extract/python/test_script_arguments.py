@@ -79,6 +79,8 @@ def test_what_the_program_has_written_is_no_other_program() -> None:
         ("tvm.load(sys.argv[1])", ["net.onnx"]),
         ("path = sys.argv[1]\n    tvm.load(path)", ["net.onnx"]),
         ("open(sys.argv[1])", ["net.onnx"]),
+        ("for path in sys.argv[1:]:\n        open(path).read()", ["net.onnx", "llvm"]),
+        ("for path in sys.argv[1:]:\n        print(path)", []),
         ('open(sys.argv[1], "w")', []),
         ("print(sys.argv[1])", []),
     ],
