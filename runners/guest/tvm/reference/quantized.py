@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
 from runners.guest.tvm.reference.operators import Array, Call, demand, is_float, spread_along
@@ -28,12 +26,13 @@ def dequantize(call: Call) -> Array:
     return (q.astype("int64") - zero.astype("int64")) * scale
 
 
-def _spread_parameters(call: Call) -> tuple[Any, Any]:
+def _spread_parameters(call: Call) -> tuple[Array, Array]:
     """Return scale and zero point along the channels; a single one holds for all."""
-    x, axis = call[0], int(call.get("axis", -1))
-    scale, zero = (np.asarray(one) if np.ndim(one) == 0 else one for one in call.operands[1:3])
+    scale, zero = (_spread(np.asarray(one), call) for one in call.operands[1:3])
     demand(is_float(scale) and zero.dtype.kind in "iu", "types of scale and zero point")
-    spread = [one if one.size == 1 else spread_along(one, (axis % x.ndim,), x.ndim) for one in (scale, zero)]
-    return spread[0].reshape(() if scale.size == 1 else spread[0].shape), spread[1].reshape(
-        () if zero.size == 1 else spread[1].shape
-    )
+    return scale, zero
+
+
+def _spread(one: Array, call: Call) -> Array:
+    rank = call[0].ndim
+    return one.reshape(()) if one.size == 1 else spread_along(one, (int(call.get("axis", -1)) % rank,), rank)

@@ -8,6 +8,7 @@ leaves the safeguard on.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -31,42 +32,35 @@ def find_switched_off(testcase: Testcase) -> BrokenRule | None:
     """Return the first call that switches a safeguard off; None without one. The mended testcase changes each."""
     for word, value in _SWITCHES.items():
         for name, tree in parse_programs(testcase, word):
-            calls = [
-                node for node in ast.walk(tree) if isinstance(node, ast.Call) and _find_switch(node, word, value)
-            ]
-            if calls:
-                return _make_rule(testcase, name, sorted(calls, key=lambda node: node.lineno), word, value)
+            found = sorted(_list_switches(tree, word, value), key=lambda one: (one[1].lineno, one[1].col_offset))
+            if found:
+                return _make_rule(testcase, name, found, word, value)
     return None
 
 
-def _find_switch(call: ast.Call, word: str, value: bool) -> ast.Constant | None:
-    for keyword in call.keywords:
-        match keyword:
-            case ast.keyword(arg=name, value=ast.Constant(value=given) as constant) if (
-                name == word and given is value
-            ):
-                return constant
-            case _:
-                pass
-    return None
+def _list_switches(tree: ast.Module, word: str, value: bool) -> Iterator[tuple[ast.Call, ast.Constant]]:
+    """Yield each call that switches the safeguard off, with the value that does so."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        for keyword in call.keywords:
+            if keyword.arg == word and isinstance(keyword.value, ast.Constant) and keyword.value.value is value:
+                yield call, keyword.value
 
 
-def _make_rule(testcase: Testcase, file: str, calls: list[ast.Call], word: str, value: bool) -> BrokenRule:
+def _make_rule(
+    testcase: Testcase, file: str, found: Sequence[tuple[ast.Call, ast.Constant]], word: str, value: bool
+) -> BrokenRule:
     lines = [line.encode() for line in testcase.files[file].split("\n")]
-    for call in reversed(calls):
-        constant = _find_switch(call, word, value)
-        assert constant is not None
-        line = lines[constant.lineno - 1]
-        kept = str(not value).encode()
-        lines[constant.lineno - 1] = line[: constant.col_offset] + kept + line[constant.end_col_offset :]
-    mended = b"\n".join(lines).decode()
+    for _, given in reversed(found):  # from the end on: a replaced value moves what stands behind it
+        line = lines[given.lineno - 1]
+        lines[given.lineno - 1] = line[: given.col_offset] + str(not value).encode() + line[given.end_col_offset :]
+    first = found[0][0]
     return BrokenRule(
-        operation=get_method(calls[0]) or ast.unparse(calls[0].func),
+        operation=get_method(first) or ast.unparse(first.func),
         file=file,
-        line=calls[0].lineno,
+        line=first.lineno,
         rule=Rule.SAFEGUARD_OFF,
         of=word,
         words=f"switches a safeguard off by {word}={value}",
         instead=f"{word}={not value}",
-        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: mended}),
+        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: b"\n".join(lines).decode()}),
     )

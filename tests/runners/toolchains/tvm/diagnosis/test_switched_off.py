@@ -11,7 +11,7 @@ from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
 TEXT = """schedule = tvm.s_tir.Schedule(kernel)
 (i,) = schedule.get_loops(schedule.get_sblock("ü"))
 outer, inner = schedule.split(i, [None, 16], disable_predication=True); schedule.vectorize(inner)
-schedule.split(outer, [None, 3], disable_predication=True)
+one = schedule.split(outer, [None, 3], disable_predication=True); two = split(a, disable_predication=True)
 """
 
 
