@@ -90,7 +90,7 @@ def make_tools(
 
         return diagnose_failure(
             failure,
-            toolchain.DIAGNOSERS,
+            toolchain.load_diagnosers(),
             make_means(execute_diagnosis, progress, plan, failure.seen.varied, expect=expect),
             lambda version, testcase, setup: run_under(rerun, plan, version, testcase, setup),
             expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
@@ -101,7 +101,7 @@ def make_tools(
 
     def ask_references(failure: Failure) -> Diagnosis:
         means = make_means(execute, progress, plan, failure.seen.varied)
-        asked = [one for one in toolchain.DIAGNOSERS if one.votes and one.applies_to(failure)]
+        asked = [one for one in toolchain.load_diagnosers() if one.votes and one.applies_to(failure)]
         found = [one.diagnose(failure, means) for one in asked]
         votes = (finding for one in found for finding in one.findings if finding.kind is FindingKind.REFERENCE)
         controls = tuple(control for one in found for control in one.controls)
@@ -109,7 +109,7 @@ def make_tools(
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
         means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
-        return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
+        return tuple(finding for compare in toolchain.load_comparisons() for finding in compare(bad, good, means))
 
     def look_for_reach(version: str, testcase: Testcase) -> tuple[Finding, ...]:
         means = make_means(execute, progress, plan)

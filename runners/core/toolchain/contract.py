@@ -126,12 +126,13 @@ class Toolchain(Protocol):
         """The rules that bring a testcase to another release or device."""
         return Rewriting()
 
-    @property
-    def DIAGNOSERS(self) -> Sequence[Diagnoser]:
-        """The ways to look for the cause of a failure, cheapest first."""
+    def load_diagnosers(self) -> Sequence[Diagnoser]:
+        """Return the ways to look for the cause of a failure, cheapest first.
+
+        A function, so that a process that only reads issues does not import them.
+        """
         return ()
 
-    @property
-    def COMPARISONS(self) -> Sequence[Comparison]:
-        """The ways to find where a run with a wrong result diverges from another run."""
+    def load_comparisons(self) -> Sequence[Comparison]:
+        """Return the ways to find where a run with a wrong result diverges from another run."""
         return ()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.core.packages.versions import is_dated
 from runners.core.protocol import TestcaseKind
+from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import AMD, APPLE, BROWSER, NVIDIA, QUIET, VULKAN, Bundle, Canary, Device
 from runners.core.toolchain.guest import GuestFacts
-from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.iree.drift import DRIFT as DRIFT
 from runners.toolchains.iree.failures import FAILURES as FAILURES
 from runners.toolchains.iree.reports import REPORTS as REPORTS
@@ -85,6 +86,18 @@ def list_distributions(version: str) -> tuple[str, ...]:
         return (f"iree-compiler=={version}", f"iree-runtime=={version}")
     runtime = "3.7.0" if version == "3.7.1" else version
     return (f"iree-base-compiler=={version}", f"iree-base-runtime=={runtime}")
+
+
+def load_diagnosers() -> Sequence[Diagnoser]:
+    from runners.toolchains.iree.diagnosis import DIAGNOSERS
+
+    return DIAGNOSERS
+
+
+def load_comparisons() -> Sequence[Comparison]:
+    from runners.toolchains.iree.diagnosis import COMPARISONS
+
+    return COMPARISONS
 
 
 def find_tag(version: str) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from packaging.version import Version
 
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain.diagnosis import Comparison
+from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import (
     AMD,
     APPLE,
@@ -24,7 +25,6 @@ from runners.core.toolchain.facts import (
     HostCompiler,
 )
 from runners.core.toolchain.guest import GuestFacts
-from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.failures import FAILURES as FAILURES
 from runners.toolchains.tvm.names import LISTED, REGISTERED
@@ -61,7 +61,6 @@ DEVICES = (
 )
 
 STAND_INS = ("llvm",)
-COMPARISONS: tuple[Comparison, ...] = ()
 
 _READ_NAMES = frozenset(entry.old for entry in READ)
 DRIFT = (*READ, *REGISTERED, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
@@ -115,6 +114,16 @@ CANARY = Canary(
     steps=(("python", "canary.py"),),
     prints="canary ok",
 )
+
+
+def load_diagnosers() -> Sequence[Diagnoser]:
+    from runners.toolchains.tvm.diagnosis import DIAGNOSERS
+
+    return DIAGNOSERS
+
+
+def load_comparisons() -> Sequence[Comparison]:
+    return ()
 
 
 def list_distributions(version: str) -> tuple[str, ...]:

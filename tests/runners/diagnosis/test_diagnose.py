@@ -186,6 +186,6 @@ def test_a_diagnosis_ends_where_no_thread_is_free() -> None:
 
 def test_the_diagnoser_beside_the_search_settles_nothing() -> None:
     """A vote of NumPy names no cause. A finding that settled the cause would make the search superfluous."""
-    beside = [one for one in find_toolchain("tvm").DIAGNOSERS if not one.settles]
+    beside = [one for one in find_toolchain("tvm").load_diagnosers() if not one.settles]
     assert [one.diagnose for one in beside] == [ask_reference]
     assert KINDS[FindingKind.REFERENCE].settles is Settles.NEVER

@@ -7,7 +7,8 @@ module as it was before the passes that the testcase itself applied: passes keep
 change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
 Anything else is no vote. A module that was translated from another format, exported from layers, or made by a pass
-that changed functions, parameters or precision, may be wrong itself: then no vote agrees. For a module that was
+that changed functions, parameters or precision, may be wrong itself: then no vote agrees. Gradients that a pass
+derived are compared with difference quotients. For a module that was
 translated from ONNX, the evaluator of the package ``onnx`` votes instead, on the model itself. Where ONNX's shape
 inference agrees with TVM and not with the evaluator, the evaluator is wrong. The evaluator has no vote on a model
 that it computes in another way than ONNX defines, and never agrees where the testcase asks the evaluator too.
@@ -78,12 +79,15 @@ class Voter:
         self._remade: dict[int, Any] = {}
         """Modules that a frontend exported, or that a pass made with other functions, parameters or precision, by id:
         the compiler may have made them wrong."""
+        self._derived: dict[int, tuple[Any, Any]] = {}
+        """Modules to which a pass added the gradients of functions, each with the module before, by id."""
         self._calls = 0
 
     def install(self) -> None:
         self._tvm = import_compiler()
         self._evaluate = importlib.import_module("runners.guest.tvm.reference.evaluate")
         self._compare = importlib.import_module("runners.guest.tvm.reference.compare")
+        self._gradients = importlib.import_module("runners.guest.tvm.reference.gradients")
         self._read = importlib.import_module("runners.guest.tvm.reference.arguments").read_value
         self._signatures = importlib.import_module("runners.guest.tvm.pass_checks.signature").read_signatures
         relax = importlib.import_module("tvm.relax")
@@ -198,6 +202,7 @@ class Voter:
                     self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
                 else:
                     self._remade[id(made)] = made
+                    self._derived[id(made)] = made, self._origins.get(id(given), (None, given))[1]
             return made
 
         return call
@@ -268,6 +273,8 @@ class Voter:
             summary += f" {where.expected} from the same module and arguments"
             told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
             self._ballot.report(vote, summary, told)
+        elif vote == self._compare.SAME and (source := self._find_source(module, name)) is not None:
+            self._judge_gradients(source, name, given, value)
         elif vote == self._compare.UNCERTAIN:
             self._ballot.withdraw("the values are neither the same nor different")
         elif any(map(self._is_translated, sys.modules)):
@@ -276,6 +283,30 @@ class Voter:
             self._ballot.withdraw("the compiler made this module: NumPy would only repeat what the compiler made")
         elif not self._ballot.silent:
             self._ballot.report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
+
+    def _find_source(self, module: Any, name: str) -> Any:
+        """Return the module with the function whose gradients a pass derived; None for another function."""
+        _, source = self._derived.get(id(module), (None, None))
+        names = () if source is None else [one.name_hint for one in source.functions]
+        plain = name.removesuffix(self._gradients.SUFFIX)
+        return source if plain != name and plain in names and name not in names else None
+
+    def _judge_gradients(self, source: Any, name: str, given: list[Any], value: Any) -> None:
+        plain = name.removesuffix(self._gradients.SUFFIX)
+        vote, where = self._gradients.compare_gradients(
+            self._compare.compare_values,
+            lambda arguments: self._evaluate.evaluate_function(source, plain, arguments, widen=True),
+            given,
+            value,
+        )
+        if vote == self._compare.DIFFERS:
+            summary = f"{name} returns {where.returned} at {where.path}; the difference quotient of {plain} is"
+            told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
+            self._ballot.report(vote, f"{summary} {where.expected}", told)
+        elif vote == self._compare.UNCERTAIN:
+            self._ballot.withdraw("the gradients are neither the same nor different")
+        elif not self._ballot.silent:
+            self._ballot.report(vote, f"{name} returns the difference quotients of {plain}", {})
 
     def _is_translated(self, module: str) -> bool:
         """True for a frontend that the testcase has imported itself: TVM imports none of those for other formats."""

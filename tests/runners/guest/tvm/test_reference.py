@@ -118,6 +118,67 @@ print(vm["forward"](*[tvm.runtime.tensor(np.ones(shape, "float32")) for shape in
     assert vote(tmp_path, program) == []
 
 
+DERIVED = """
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((3, 4), "float32")):
+        with R.dataflow():
+            product = R.matmul(x, w)
+            bent = R.{bend}(product)
+            total = R.sum(bent)
+            R.output(total)
+        return total
+
+def derive(module):
+    made = relax.transform.Gradient("main")(module)
+    return made
+
+{change}
+made = derive(Module)
+vm = relax.VirtualMachine(tvm.compile(relax.transform.LegalizeOps()(made), "llvm"), tvm.cpu())
+x, w = np.{values}((2, 3)).astype("float32"), np.random.random((3, 4)).astype("float32")
+vm["main_adjoint"](tvm.runtime.tensor(x), tvm.runtime.tensor(w))
+"""
+WRONG = """
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+@mutator
+class Swap(PyExprMutator):
+    def visit_call_(self, call):
+        call = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") == "relax.multiply":
+            return self.builder_.normalize(relax.op.add(*call.args))
+        return call
+
+@tvm.transform.module_pass(opt_level=0)
+def derive(module, context):
+    made = relax.transform.Gradient("main")(module)
+    made.update_func(made.get_global_var("main_adjoint"), Swap(made).visit_expr(made["main_adjoint"]))
+    return made
+"""
+
+
+@pytest.mark.parametrize(
+    ("bend", "values", "change", "votes"),
+    [
+        ("sigmoid", "random.random", "", ["agrees"]),
+        ("sigmoid", "random.random", WRONG, ["differs"]),
+        ("nn.relu", "zeros", "", []),  # no derivative at zero
+    ],
+)
+def test_derived_gradients_are_compared_with_difference_quotients(
+    tmp_path: Path, bend: str, values: str, change: str, votes: list[str]
+) -> None:
+    """NumPy alone would only repeat what the pass derived."""
+    assert vote(tmp_path, DERIVED.format(bend=bend, values=values, change=change)) == votes
+
+
 def test_what_cannot_be_evaluated_has_no_vote(tmp_path: Path) -> None:
     """An operator without an equivalent, and ties that libraries round in different ways."""
     x = 'np.full((3, 2), 0.5, "float32")'

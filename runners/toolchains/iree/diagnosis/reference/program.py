@@ -28,6 +28,7 @@ from runners.toolchains.iree.diagnosis.reference.statements import (
     iterate_statements,
     read_dense,
     read_integers,
+    require_integers,
 )
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.diagnosis.reference.tosa import run_tosa
@@ -100,6 +101,8 @@ def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tupl
                 results = run_stablehlo(statement, operands, run_region, wide=wide)
             case "tosa":
                 results = run_tosa(statement, [values[one] for one in statement.operands], wide=wide)
+            case "tensor" | "linalg" if name in ("pack", "unpack"):
+                results = [_run_packing(statement, values)]
             case "tensor":
                 results = [] if name == "empty" else [_run_tensor(statement, values)]
             case "linalg":
@@ -150,6 +153,25 @@ def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:
         for place, one in zip(places, powers, strict=True):
             numbers[place] = wrap_value(one / total, given.element)
     return replace(given, numbers=tuple(numbers))
+
+
+def _run_packing(statement: Statement, values: Mapping[str, Values]) -> Values:
+    """Run ``pack`` and ``unpack``, which are of ``tensor`` in older releases and of ``linalg`` in newer ones."""
+    given, to = values[statement.operands[0]], statement.types[0]
+    if DYNAMIC in (*to.shape, *given.shape):
+        raise UndefinedResult("a dynamic extent")
+    text, is_unpacked = statement.attributes, statement.operation.endswith("unpack")
+    positions, tiles = (require_integers(text, name) for name in ("inner_dims_pos", "inner_tiles"))
+    rank = len(to.shape if is_unpacked else given.shape)
+    outer = read_integers(text, "outer_dims_perm") or tuple(range(rank))
+    alike = len(positions) == len(tiles) and sorted(outer) == list(range(rank)) and {*positions} <= {*outer}
+    if not alike or rank + len(tiles) != len(given.shape if is_unpacked else to.shape) or min(tiles, default=1) < 1:
+        raise UndefinedResult("dimensions of tiles")
+    tiling = tensors.Tiling(outer, positions, tiles)
+    if is_unpacked:
+        return tensors.unpack(given, tiling, to.shape)
+    padding = re.search(r"padding_value\(\s*(%[\w$.-]+)", text)
+    return tensors.pack(given, tiling, values[padding[1]] if padding else None, to.shape)
 
 
 def _call(statement: Statement, values: Mapping[str, Values], program: _Program) -> Sequence[Values]:

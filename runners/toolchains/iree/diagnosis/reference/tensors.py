@@ -135,6 +135,52 @@ def pad(values: Values, fill: Values, low: Sequence[int], interior: Sequence[int
     return Values(values.element, tuple(numbers), tuple(to), values.is_rounded or fill.is_rounded)
 
 
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How ``linalg.pack`` cuts a tensor into tiles: the outer dimensions of the result, then those of a tile."""
+
+    outer: tuple[int, ...]
+    """The dimension of the plain tensor that each outer dimension of the packed one runs over."""
+    positions: tuple[int, ...]
+    """The dimension of the plain tensor that each dimension of a tile runs over."""
+    tiles: tuple[int, ...]
+
+    def find_plain(self, index: Index) -> Index:
+        """Return the place in the plain tensor, which may lie in the padding."""
+        rank = len(self.outer)
+        place = [0] * rank
+        for at, dimension in zip(index, self.outer, strict=False):
+            place[dimension] = at
+        for at, dimension, extent in zip(index[rank:], self.positions, self.tiles, strict=True):
+            place[dimension] = place[dimension] * extent + at
+        return tuple(place)
+
+    def find_packed(self, index: Index) -> Index:
+        tile_of = dict(zip(self.positions, self.tiles, strict=True))
+        outer = [index[at] // tile_of.get(at, 1) for at in self.outer]
+        return (*outer, *(index[at] % tile_of[at] for at in self.positions))
+
+
+def pack(values: Values, tiling: Tiling, fill: Values | None, to: Sequence[int]) -> Values:
+    """Return the tiles of a tensor. Without ``fill``, no tile may reach beyond the tensor."""
+    elements = list_elements(values)
+    numbers = []
+    for index in iterate_indices(to):
+        place = tiling.find_plain(index)
+        if all(at < extent for at, extent in zip(place, values.shape, strict=True)):
+            numbers.append(elements[find_place(values.shape, place)])
+        elif fill is not None:
+            numbers.append(fill.pick(0))
+        else:
+            raise UndefinedResult("a tile beyond the tensor, without a padding value")
+    return replace(values, numbers=tuple(numbers), shape=tuple(to))
+
+
+def unpack(values: Values, tiling: Tiling, to: Sequence[int]) -> Values:
+    """Return the tensor whose tiles ``values`` holds; its padding is cut off."""
+    return move_elements(values, to, tiling.find_packed)
+
+
 def concatenate(parts: Sequence[Values], dimension: int, to: TensorType) -> Values:
     check_steps(sum(part.shape[dimension] for part in parts))
     owners = [(part, at) for part in parts for at in range(part.shape[dimension])]

@@ -19,7 +19,7 @@ from runners.core.protocol import (
     Variant,
 )
 from runners.core.toolchain.diagnosis import Failure, Means
-from runners.toolchains.iree import DIAGNOSERS
+from runners.toolchains.iree.diagnosis import DIAGNOSERS
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
 

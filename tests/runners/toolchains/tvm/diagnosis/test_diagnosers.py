@@ -10,7 +10,7 @@ import pytest
 from runners.core.protocol import FindingKind, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure, Means
 from runners.core.toolchain.guest import is_launch_step, make_launch_step
-from runners.toolchains.tvm import DIAGNOSERS
+from runners.toolchains.tvm.diagnosis import DIAGNOSERS
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
 

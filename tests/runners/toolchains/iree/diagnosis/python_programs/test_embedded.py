@@ -8,7 +8,7 @@ import pytest
 
 from runners.core.protocol import FindingKind, Observation, Outcome, Testcase, TestcaseKind, TimedOut, Variant
 from runners.core.toolchain.diagnosis import Failure
-from runners.toolchains.iree import DIAGNOSERS
+from runners.toolchains.iree.diagnosis import DIAGNOSERS
 from runners.toolchains.iree.diagnosis.python_programs.embedded import list_embedded
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
