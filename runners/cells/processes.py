@@ -37,6 +37,8 @@ GRACE_S = 900
 """Time beyond the plan's own budget, for building environments and for diagnoses."""
 STOP_S = 20.0
 """Time that a server has to close its sandboxes."""
+STOP_UNUSED_S = 1.0
+"""Time that a server without a cell has: a self-test may run."""
 _LOG_TAIL_BYTES = 2_000
 _ROOT = Path(__file__).parents[2]
 _START = (
@@ -101,11 +103,11 @@ class _Server:
         """Stop the server, which closes its sandboxes. Another thread may wait for an answer."""
         assert self._process.stdin is not None
         if not self._was_used:
-            self._process.kill()  # no sandbox is open, and its imports may take longer than the caller has left
+            self._process.terminate()  # its imports may take longer than the caller has left
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(timeout=STOP_S)
+            self._process.wait(timeout=STOP_S if self._was_used else STOP_UNUSED_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -27,7 +27,9 @@ from types import FrameType
 import msgspec
 
 from runners.cells.messages import Answer, Request, read_usage
+from runners.core.errors import ReprobotError
 from runners.sandbox.limits import cpu_time
+from runners.sandbox.select import remove_leftovers, select_engine
 from runners.workbench import LIFE_S, SessionPool
 
 CELL, CLUSTER = "runners.cells.cell", "runners.cells.cluster"
@@ -42,8 +44,8 @@ def main(arguments: list[str]) -> int:
         lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
         importlib.import_module(CELL)  # before the first request: the server may have been started ahead
+        clean = not _prepare()
         with closing(SessionPool(kept=True)) as sessions:
-            clean = True
             while line := _wait_for_line(lines, sessions):
                 status = _run_cell(msgspec.json.decode(line, type=Request), sessions, clean=clean)
                 clean = status != 0  # a cell that failed may have left sandboxes
@@ -52,6 +54,19 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _prepare() -> bool:
+    """Remove what killed runs left, and let a sandbox pass its self-test, whose result a process keeps.
+
+    Return False if the first cell has to do so, and to name the reason if it cannot.
+    """
+    try:
+        remove_leftovers()
+        select_engine("auto")
+    except (ReprobotError, OSError, MemoryError):
+        return False
+    return True
 
 
 def measure_cpu() -> float:

@@ -34,7 +34,7 @@ print(1 / 0)
 ZeroDivisionError: division by zero
 ```
 """
-TOO_LITTLE = (50, 60, 70, 90)
+TOO_LITTLE = (45, 55, 65, 75)
 """MiB of address space: too little for the imports, for the plan, for a sandbox, for a thread. The exact place moves
 with the interpreter."""
 ENOUGH = 4096

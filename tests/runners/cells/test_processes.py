@@ -159,7 +159,7 @@ def test_a_server_stops_its_run_and_ends(tmp_path: Path, how: str) -> None:
 
 
 def test_a_server_goes_on_after_a_cell_with_a_bug(tmp_path: Path) -> None:
-    """The log has the traceback and all that was printed, and the next cell cleans up first."""
+    """The log has the traceback and all that was printed. A server cleans up as it starts, and after such a cell."""
     with start_server(tmp_path, "print('a line', clean)\nreturn 0 if words[0] == 'good' else 1 / 0\n") as opened:
         _, requests, answers = opened
         seen = []
@@ -169,7 +169,7 @@ def test_a_server_goes_on_after_a_cell_with_a_bug(tmp_path: Path) -> None:
             lines = (tmp_path / "log").read_text().splitlines()
             seen.append((status, lines[0], lines[-1].partition(":")[0]))
     assert seen == [
-        (0, "a line True", "a line True"),
+        (0, "a line False", "a line False"),
         (1, "a line False", "ZeroDivisionError"),
         (0, "a line True", "a line True"),
     ]
