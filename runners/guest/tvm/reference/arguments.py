@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import CannotEvaluate, Value
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value
 from runners.guest.tvm.trace import to_array
 
 

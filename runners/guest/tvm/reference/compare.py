@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import Value
+from runners.guest.tvm.reference.operators.basic import Value
 
 SAME, UNCERTAIN, DIFFERS = "agrees", "uncertain", "differs"
 _LIMITS = {

@@ -15,8 +15,8 @@ import numpy as np  # type: ignore[import-not-found]  # part of the compiler's e
 
 from runners.guest.tvm import ir
 from runners.guest.tvm.reference.kernels.evaluate import Unwritten, evaluate_kernel
-from runners.guest.tvm.reference.operators import Call, CannotEvaluate, Value, demand
-from runners.guest.tvm.reference.table import OPERATORS
+from runners.guest.tvm.reference.operators.basic import Call, CannotEvaluate, Value, demand
+from runners.guest.tvm.reference.operators.table import OPERATORS
 
 Node = Any
 """Any object of the compiler's IR; the compiler ships no type stubs."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import CannotEvaluate, Value, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value, demand
 
 SUFFIX = "_adjoint"
 MAX_PLACES = 24

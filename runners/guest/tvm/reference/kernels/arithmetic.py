@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from runners.guest.tvm.reference.kernels.types import Number, Type, UndefinedAccess, UndefinedResult
-from runners.guest.tvm.reference.operators import CannotEvaluate, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, demand
 
 Apply = Callable[[Number, Number], Number]
 

@@ -17,7 +17,7 @@ from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.kernels.memory import Memory
 from runners.guest.tvm.reference.kernels.statements import MAX_ELEMENTS, Returned, StatementCompiler, demand_plain
 from runners.guest.tvm.reference.kernels.types import Number, get_array_type, make_rounding, read_type
-from runners.guest.tvm.reference.operators import CannotEvaluate, Value, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value, demand
 
 _VARIABLES = ("Var", "SizeVar")
 

@@ -26,7 +26,7 @@ from runners.guest.tvm.reference.kernels.types import (
     make_rounding,
     read_type,
 )
-from runners.guest.tvm.reference.operators import CannotEvaluate, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, demand
 
 Variables = list[Any]
 Evaluate = Callable[[Variables], Number]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
 from runners.guest.tvm.reference.kernels.types import Number, Type, UndefinedResult
-from runners.guest.tvm.reference.operators import demand
+from runners.guest.tvm.reference.operators.basic import demand
 
 
 def _round_value(value: Number) -> Number:

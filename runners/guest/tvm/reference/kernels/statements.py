@@ -14,7 +14,7 @@ from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.kernels.expressions import Evaluate, ExpressionCompiler, Variables
 from runners.guest.tvm.reference.kernels.memory import Iterations, Memory
 from runners.guest.tvm.reference.kernels.types import Number, UndefinedResult, read_type
-from runners.guest.tvm.reference.operators import CannotEvaluate, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, demand
 
 Execute = Callable[[Variables], None]
 

@@ -18,7 +18,7 @@ from runners.guest.tvm.reference.kernels.evaluate import Evaluated
 from runners.guest.tvm.reference.kernels.expressions import Evaluate, Variables
 from runners.guest.tvm.reference.kernels.statements import MAX_ELEMENTS, StatementCompiler
 from runners.guest.tvm.reference.kernels.types import Number, UndefinedAccess, get_array_type, read_type
-from runners.guest.tvm.reference.operators import CannotEvaluate, Value, demand
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value, demand
 
 _VARIABLES = ("Var", "SizeVar")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import CannotEvaluate
+from runners.guest.tvm.reference.operators.basic import CannotEvaluate
 
 Number = Any
 """An int (also for ``bool``) or a float."""

@@ -27,7 +27,7 @@ from runners.guest.tvm.reference.kernels.evaluate import Evaluated, evaluate_ker
 from runners.guest.tvm.reference.kernels.origins import Kernels, Origins, get_symbol
 from runners.guest.tvm.reference.kernels.tensor_expressions import evaluate_expressions
 from runners.guest.tvm.reference.kernels.types import UndefinedResult
-from runners.guest.tvm.reference.operators import demand
+from runners.guest.tvm.reference.operators.basic import demand
 
 MAX_CALLS = 64
 MAX_SECONDS = 20.0

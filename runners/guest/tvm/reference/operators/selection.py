@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import Array, Call, Value, demand, is_float
+from runners.guest.tvm.reference.operators.basic import Array, Call, Value, demand, is_float
 
 
 def find_buckets(call: Call) -> Array:

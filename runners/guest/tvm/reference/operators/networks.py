@@ -1,4 +1,4 @@
-"""The operators of neural networks in NumPy: normalizations, convolutions, pools. See `operators`."""
+"""The operators of neural networks in NumPy: normalizations, convolutions, pools. See `basic`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
-from runners.guest.tvm.reference.operators import Array, Call, Value, demand, is_float, read_axes, spread_along
+from runners.guest.tvm.reference.operators.basic import Array, Call, Value, demand, is_float, read_axes, spread_along
 
 SPATIAL = "DHW"
 """The axes of an image, of which a layout has the last one, two or three."""
@@ -197,8 +197,12 @@ def attend(call: Call) -> Array:
 
 def normalize_batch(call: Call) -> Value:
     x, gamma, beta, mean, variance = call.operands[:5]
-    demand(call.get("training") in (None, False, 0), "training")
     axis = (int(call.get("axis", 1)) % x.ndim,)
+    kept = mean, variance
+    if call.get("training"):  # the statistics of the batch; the returned ones move towards these
+        others, share = tuple(at for at in range(x.ndim) if at != axis[0]), float(call.get("momentum"))
+        mean, variance = x.mean(axis=others), x.var(axis=others)
+        kept = tuple((1 - share) * old + share * new for old, new in zip(kept, (mean, variance), strict=True))
     done = (x - spread_along(mean, axis, x.ndim)) / np.sqrt(
         spread_along(variance, axis, x.ndim) + float(call.get("epsilon"))
     )
@@ -206,7 +210,7 @@ def normalize_batch(call: Call) -> Value:
         done = done * spread_along(gamma, axis, x.ndim)
     if call.get("center", True):
         done = done + spread_along(beta, axis, x.ndim)
-    return done, mean, variance
+    return done, *kept
 
 
 def _get_spatial(layout: str) -> str:
