@@ -104,14 +104,21 @@ MAX_EVENTS, MAX_MARKS = 7, 12
 def render_timeline(report: Report) -> str:
     """Return the timeline as one line: each period of equal outcomes with a sign per release, and the report's day.
 
-    Within about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to
+    The report's day divides the period in which it lies: a release younger than the report stands behind it. Within about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to
     show: one period, and no known day of the report.
     """
     builds = list_dated_builds(report)
-    events = [(one[0].day, 0, _describe_period(one)) for one in _list_periods(builds)]
+    reported = find_report_day(report)
+    parts = [
+        part
+        for period in _list_periods(builds)
+        for younger in (False, True)
+        if (part := [one for one in period if (reported is not None and one.day > reported) is younger])
+    ]
+    events = [(one[0].day, 0, _describe_period(one)) for one in parts]
     months = Counter(f"{day:%Y-%m}" for day, *_ in events)
-    if (day := find_report_day(report)) is not None:
-        events.append((day, 1, "**reported**"))
+    if reported is not None:
+        events.append((reported, 1, "**reported**"))
     close = bool(builds) and (builds[-1].day - builds[0].day).days < 400
     told = [
         f"{day:%Y-%m-%d} {text}" if close or months[f"{day:%Y-%m}"] > 1 else f"{day:%Y-%m} {text}"
