@@ -127,6 +127,25 @@ print(b.numpy())
     assert vote(tmp_path, program, version) == [DIFFERS]
 
 
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize(("narrow", "votes"), [("float8_e4m3fn", [DIFFERS]), ("float64", [AGREES])])
+def test_a_cast_that_the_program_asks_for_rounds(
+    tmp_path: Path, version: str, narrow: str, votes: list[object]
+) -> None:
+    """Releases drop the cast to a narrow type and back. The wide evaluation would drop its rounding too."""
+    program = f"""
+@T.prim_func
+def keep(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+    for i in range(3):
+        B[i] = T.Cast("float32", T.Cast("{narrow}", A[i]))
+
+b = tensor([0] * 3, "float32")
+tvm.compile(keep, target="llvm")["main"](tensor([1.1, -0.3, 240.0], "float32"), b)
+print(b.numpy())
+"""
+    assert vote(tmp_path, program, version) == votes
+
+
 ACCUMULATES = """
 @T.prim_func(s_tir=True)
 def sums(A: T.Buffer((4, 3), "{dtype}"), B: T.Buffer((4,), "{dtype}")):

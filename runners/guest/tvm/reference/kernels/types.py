@@ -116,9 +116,13 @@ def make_rounding(type: Type) -> Fit:
 
 
 def make_cast(given: Type, wanted: Type, *, wide: bool) -> Fit:
-    """Return the conversion between two types. Integers wrap around, as each conversion between them keeps bits."""
+    """Return the conversion between two types. Integers wrap around, as each conversion between them keeps bits.
+
+    A cast to a narrower type of floats rounds also with ``wide``: the program asks for that rounding.
+    """
     if wanted.kind == "f":
-        fit = make_fit(wanted, wide=wide)
+        narrows = given.kind == "f" and wanted.bits < given.bits
+        fit = make_rounding(wanted) if narrows else make_fit(wanted, wide=wide)
         return lambda value: fit(float(value))
     if wanted.kind == "b":
         return _cast_bool
