@@ -40,10 +40,10 @@ from runners.probe.guest_records import StepRecord, build_record, read_records
 from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import ALL_FAILURES, find_toolchain
 from runners.toolchains.iree.diagnosis.dispatch_traces import read_trace
-from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.python_programs.embedded import list_embedded
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
-from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
+from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
 from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
 from tests.bot.extract.reading import make_issue

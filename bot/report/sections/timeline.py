@@ -104,8 +104,9 @@ MAX_EVENTS, MAX_MARKS = 7, 12
 def render_timeline(report: Report) -> str:
     """Return the timeline as one line: each period of equal outcomes with a sign per release, and the report's day.
 
-    The report's day divides the period in which it lies: a release younger than the report stands behind it. Within about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to
-    show: one period, and no known day of the report.
+    The report's day divides the period in which it lies: a release younger than the report stands behind it. Within
+    about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to show:
+    one period, and no known day of the report.
     """
     builds = list_dated_builds(report)
     reported = find_report_day(report)

@@ -137,7 +137,7 @@ def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], sai
             Rule.MISSING_INIT,
             "adds to `d0` over a reduction axis and never sets it, so it adds to what the caller passes",
         ),
-        (Rule.CAST_OUT_OF_RANGE, "casts values of the input `d0` that the integer type cannot hold"),
+        (Rule.CAST_OUT_OF_RANGE, "casts values of `d0` that the integer type cannot hold"),
     ],
 )
 def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:

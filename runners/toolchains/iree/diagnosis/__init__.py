@@ -13,7 +13,7 @@ from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.iree.diagnosis.python_programs.called import CommandCheck, read_called
 from runners.toolchains.iree.diagnosis.python_programs.embedded import compile_only, read_embedded
 from runners.toolchains.iree.diagnosis.reference import check_definitions
-from runners.toolchains.iree.diagnosis.source_text import check_source_text
+from runners.toolchains.iree.diagnosis.rules.source_text import check_source_text
 from runners.toolchains.iree.diagnosis.unwritten_tensors import check_unwritten_tensors
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 

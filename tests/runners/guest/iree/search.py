@@ -27,7 +27,7 @@ from runners.toolchains.iree.diagnosis.dispatch_matching import Divergence, find
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.toolchains.iree.diagnosis.dispatches import trace_run
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
-from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 from runners.workbench import Workbench
 from runners.workbench.tools import make_means, run_under

@@ -18,7 +18,13 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     is_known,
     wrap_value,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import Region, UndefinedResult, find_closing, read_literal
+from runners.toolchains.iree.diagnosis.reference.statements import (
+    CastOutOfRange,
+    Region,
+    UndefinedResult,
+    find_closing,
+    read_literal,
+)
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
 
@@ -141,7 +147,11 @@ def read_number(word: str, element: str) -> Number | None:
 
 
 def run_line(line: str, known: dict[str, Values]) -> bool:
-    """Add the result of one operation. False if the operation is unknown or its result is undefined."""
+    """Add the result of one operation. False if the operation is unknown or its result is undefined.
+
+    Raises:
+        CastOutOfRange: the operation is a cast whose result is poison.
+    """
     found: re.Match[str] | None
     if found := _CONSTANT.match(line):
         element = found["tin"] or found["talone"]
@@ -166,7 +176,11 @@ def run_line(line: str, known: dict[str, Values]) -> bool:
         source, element = found["sin"] or found["salone"], found["tin"] or found["talone"]
         if not (is_known(source) and is_known(element)):
             return False
-        numbers = [convert(found["how"], one, source, element) for (one,) in _get_operands(known, found["of"])]
+        given = [one for (one,) in _get_operands(known, found["of"])]
+        numbers = [convert(found["how"], one, source, element) for one in given]
+        if found["how"] in ("fptosi", "fptoui") and None in numbers:
+            value = given[numbers.index(None)]
+            raise CastOutOfRange(found["how"], found["to"], found["of"], value, source, element)
         return _keep(known, found["to"], element, numbers)
     if found := _COMPUTE.match(line):
         element = found["tin"] or found["talone"]

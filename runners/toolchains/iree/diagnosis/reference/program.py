@@ -22,6 +22,7 @@ from runners.toolchains.iree.diagnosis.reference.loops import run_loops
 from runners.toolchains.iree.diagnosis.reference.stablehlo import run_stablehlo
 from runners.toolchains.iree.diagnosis.reference.statements import (
     DYNAMIC,
+    CastOutOfRange,
     Region,
     Statement,
     UndefinedResult,
@@ -39,26 +40,39 @@ _MANY_STEPS, MOST_STEPS = re.compile(r"^linalg\.|conv|dot|window|matmul|pool"), 
 """Operations that may take many steps for each element, and the statements for which they count."""
 
 
+_NO_RESULT = (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticError, RecursionError)
+"""The interpreter does not know a part, or the text only looks like the operations that it names."""
+
+
+def find_poison(testcase: Testcase) -> CastOutOfRange | None:
+    """Return the first cast of the called function whose result is poison; None if none is reached."""
+    try:
+        _run_program(testcase, wide=False)
+    except CastOutOfRange as found:
+        return found
+    except _NO_RESULT:
+        return None
+    return None
+
+
+def _run_program(testcase: Testcase, *, wide: bool) -> tuple[Values, ...]:
+    called = find_called_function(testcase)
+    given = read_arguments(called.arguments, called.inputs) if called is not None else None
+    if called is None or given is None:
+        raise UndefinedResult("no call with inputs")
+    program = _Program(maps=called.maps, functions=called.others, wide=wide, budget=iter(range(BUDGET)))
+    return _run_body(called.body, given, program)
+
+
 def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
     """Return the results of the function that the command calls; None if the program has other operations.
 
     The program is computed in its own types and again in float64. A result that differs is marked as rounded.
     """
-    called = find_called_function(testcase)
-    given = read_arguments(called.arguments, called.inputs) if called is not None else None
-    if called is None or given is None:
-        return None
     try:
-        own, wide = (
-            _run_body(
-                called.body,
-                given,
-                _Program(maps=called.maps, functions=called.others, wide=wide, budget=iter(range(BUDGET))),
-            )
-            for wide in (False, True)
-        )
-    except (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticError, RecursionError):
-        return None  # text that only looks like the operations it names
+        own, wide = (_run_program(testcase, wide=wide) for wide in (False, True))
+    except _NO_RESULT:
+        return None
     if len(own) != len(wide):
         return None
     return tuple(

@@ -14,6 +14,20 @@ class UndefinedResult(Exception):
     """The interpreter does not know a part of the program, or the definitions leave its result open."""
 
 
+class CastOutOfRange(UndefinedResult):
+    """The program casts a float to an integer type that cannot hold the float: its result is poison."""
+
+    def __init__(self, operation: str, result: str, operand: str, value: Number, source: str, target: str) -> None:
+        super().__init__(f"{operation} of {value} to {target}")
+        self.operation = operation
+        """Without its dialect: ``fptosi``."""
+        self.result = result
+        self.operand = operand
+        self.value = value
+        self.source = source
+        self.target = target
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     element: str

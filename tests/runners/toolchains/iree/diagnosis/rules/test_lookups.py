@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.diagnosis.lookups import find_lookup
+from runners.toolchains.iree.diagnosis.rules.lookups import find_lookup
 
 LOOKUP = """func.func @f(%table: tensor<4xf32>, %ids: tensor<3xi32>) -> tensor<3xf32> {
   %e = tensor.empty() : tensor<3xf32>

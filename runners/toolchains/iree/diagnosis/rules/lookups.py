@@ -14,14 +14,14 @@ from itertools import islice
 import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.diagnosis.operation_rules import (
+from runners.toolchains.iree.diagnosis.rules.operation_rules import (
     MAX_CHARS,
     MAX_OPERATIONS,
     find_inputs,
     replace_numbers,
     resolve_value,
 )
-from runners.toolchains.iree.diagnosis.undefined_operands import Fault
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
 
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EXTRACT = re.compile(

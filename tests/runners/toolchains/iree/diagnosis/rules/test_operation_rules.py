@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
+from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from tests.runners.guest.iree import valid as iree_valid
 
 ROWS = """#all = affine_map<(row, col) -> (row, col)>

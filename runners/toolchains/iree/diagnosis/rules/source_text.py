@@ -12,15 +12,16 @@ from runners.core.findings import CONTROL, ORIGIN, Blame
 from runners.core.protocol import Exited, Finding, FindingKind, Observation
 from runners.core.toolchain.broken_rule import confirm_broken_rule, describe_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.iree.diagnosis.lookups import find_lookup
-from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
-from runners.toolchains.iree.diagnosis.undefined_operands import Fault, find_fault
+from runners.toolchains.iree.diagnosis.rules.computed_casts import find_computed_cast
+from runners.toolchains.iree.diagnosis.rules.lookups import find_lookup
+from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault, find_fault
 
 
 def check_source_text(failure: Failure, means: Means) -> Diagnosis:
     """Look for an undefined operand, then for a broken rule of an operation."""
     fault = find_fault(failure.testcase) or find_lookup(failure.testcase)
-    rule = find_broken_rule(failure.testcase) if fault is None else None
+    rule = (find_broken_rule(failure.testcase) or find_computed_cast(failure.testcase)) if fault is None else None
     if (fault is None and rule is None) or not _can_compile(failure, means):
         return NOTHING_FOUND
     if fault is not None:

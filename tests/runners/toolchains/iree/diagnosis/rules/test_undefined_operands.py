@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from tests.runners.guest.iree import valid as iree_valid
 
 SUM = """func.func @pick(%t: tensor<6x4xf32>, %i: index) -> f32 {
