@@ -7,6 +7,7 @@ import re
 from runners.core.findings import ORIGIN
 from runners.core.protocol import Finding, FindingKind, Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.toolchains.iree.diagnosis.reference.program import compute_program
 
 DEVICE = "vmvx"
 _OUT_OF_RANGE = re.compile(
@@ -19,9 +20,12 @@ _OUT_OF_RANGE = re.compile(
 def check_bounds(failure: Failure, means: Means) -> Diagnosis:
     """Run the same program and inputs on ``vmvx``.
 
-    The run does not show whether the program or the compiler makes the access, so the finding blames neither.
+    The run does not show whether the program or the compiler makes the access, so the finding blames neither. A
+    program that the interpreter computes to its end makes none: then no run is made.
     """
     failing = failure.seen
+    if compute_program(failure.testcase) is not None:
+        return NOTHING_FOUND
     checked = means.retarget(failure.testcase, DEVICE)
     if len(failure.testcase.steps) < 2 or (checked is None and failing.device != DEVICE):
         return NOTHING_FOUND

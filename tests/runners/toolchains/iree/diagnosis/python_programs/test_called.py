@@ -82,6 +82,10 @@ def test_an_access_out_of_bounds_is_found_although_what_is_read_differs_between_
         said = "OUT_OF_RANGE; x (offset=99, length=4; buffer byte_length=8)" if device == "vmvx" else "2xi32=5 6"
         return observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=int(device == "vmvx")), excerpt=said)
 
-    means = make_means(run, hook=lambda _version, _testcase: call("2xi32=1 2"))
-    found = read_called(CommandCheck(diagnose=check_bounds, same_values=False))(FAILURE, means)
-    assert [one.evidence["offset"] for one in found.findings] == [99]
+    def find_offsets(*inputs: str) -> list[object]:
+        means = make_means(run, hook=lambda _version, _testcase: call("2xi32=1 2", *inputs))
+        found = read_called(CommandCheck(diagnose=check_bounds, same_values=False))(FAILURE, means)
+        return [one.evidence["offset"] for one in found.findings]
+
+    assert find_offsets("2xi32=-7 7", "2xi32=2 0") == [99]
+    assert find_offsets() == []  # defined from beginning to end: the program makes no access out of bounds
