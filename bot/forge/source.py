@@ -57,6 +57,10 @@ def _read_file(path: Path) -> bytes:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
 
 
+_DATES = ("created", "created_at", "createdAt")
+"""Names of the date in front matter. The last two are those of GitHub's API and of its command line."""
+
+
 def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
     """Parse front matter (optional), a title line ``# …`` (optional), then the body.
 
@@ -85,7 +89,7 @@ def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
         title=title,
         body=body,
         sha256=hashlib.sha256(data).hexdigest(),
-        created=_read_date(front.get("created"), today),
+        created=_read_date(next((front[name] for name in _DATES if name in front), None), today),
         author=str(front.get("author", ""))[:100],
         repository=str(front.get("repository", ""))[:200],
         number=_read_number(front.get("number"), source),

@@ -194,13 +194,21 @@ _IS_EXPRESSION = re.compile(r"[A-Za-z]\w*[\[(][^`]*[\])]|[A-Za-z]\w* [*+/%=<>-]{
 
 
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
-    """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``, ``3.1.0 gives``."""
-    last = intro.rstrip().rpartition("\n")[2][-100:]
-    announced = _ANNOUNCES.search(last)
-    before = last[: announced.start()] if announced else ""
+    """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``, ``3.1.0 gives``.
+
+    Other words may follow the version, if a colon ends the introduction and no other version stands in it.
+    """
+    last = intro.rstrip().rpartition("\n")[2]
+    announced = _ANNOUNCES.search(last[-100:])
+    before = last[-100:][: announced.start()] if announced else ""
+    named = {one.removesuffix(".0") for one in _VERSION.findall(last[-MAX_INTRO:])}
+    if last.endswith(":") and named and named <= {version.removesuffix(".0") for version in versions}:
+        return True
     return any(re.search(rf"(?<![\d.]){re.escape(version)}(?:\.0)?$", before) for version in versions)
 
 
+MAX_INTRO = 300
+_VERSION = re.compile(r"(?<![\w.])v?(\d{1,4}(?:\.\w{1,12}){1,4})(?![\w.]\w)")
 _ANNOUNCES = re.compile(
     r"(?: \([^()]{1,40}\))?(?::"
     r"| (?:(?:it|this|which) )?(?:gives?|gave|prints?|printed|returns?|returned|says?|shows?)(?: me)?:?)$"
@@ -261,7 +269,7 @@ def _split_pair(values: str) -> list[str]:
 def _is_told_of(before: str, versions: Sequence[str]) -> bool:
     """True if the clause before a value names one of ``versions`` last: ``with 3.1.0 the same commands print``."""
     clause = re.split(r"[;!?]|\.(?=\s)", before)[-1]
-    named = re.findall(r"(?<![\w.])v?(\d{1,4}(?:\.\w{1,12}){1,4})", clause)
+    named = _VERSION.findall(clause)
     return bool(named) and named[-1] in versions
 
 

@@ -179,7 +179,8 @@ _ARGUMENTS = re.compile(r"(?<!array)(?<!tensor)(?<=\w)\([-+\d]?$", re.I)
 """Up to the first character of a value: ``(`` of ``f(1, 2)``, or ``f(1``. ``array([1, 2])`` is printed."""
 _NO_RESULT_BEFORE = re.compile(
     r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
-    r"|columns?|line|element|position|step|tolerance|opset|rank|ubuntu|debian|fedora|rhel|centos|macos|windows|wsl"
+    r"|columns?|line|element|position|step|tolerance|opset|rank|constant|literal|splat|exponent|scale|factor|strides?"
+    r"|padding|dilations?|epsilon|seed|batch|ubuntu|debian|fedora|rhel|centos|macos|windows|wsl"
     r"|python|cuda|rocm|driver|llvm|clang|gcc)\s{0,2}$",
     re.I,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bot.extract.blocks.cut import is_open_at_end
 from bot.extract.blocks.markdown import Document, find_code_spans
@@ -138,3 +139,34 @@ def _find_hidden(piece: Piece, tools: CommandLineTools) -> Iterator[str]:
         comments = "\n".join(_COMMENTED.findall(piece.text))
         if tools.prefix in comments:
             yield comments
+
+
+_PLACEHOLDER = re.compile(
+    r"(?P<flag>--?[\w-]*(?:target|backend|device)[\w-]*)="
+    r"(?P<value><[\w -]{1,30}>|\$\{?\w{1,30}\}?|\{\w{1,30}\}|[A-Z][A-Z_]{0,20})"
+)
+"""A flag that names a device by a word that stands for several."""
+_ASSIGNED = (
+    r"(?<![\w-])[<$\x7b]{{0,2}}{name}[>\x7d]?\s{{0,3}}(?:=|:|is|in|∈)\s{{0,3}}[`\"'(\[\x7b]{{0,3}}"
+    r"(?P<device>[\w-]{{1,30}})"
+)
+
+
+def fill_placeholders(
+    calls: Sequence[LocatedCall], body: str, title_device: str | None, find_device: Callable[[str], str | None]
+) -> list[LocatedCall]:
+    """Return the calls with a device in the place of a placeholder that the report assigns devices to.
+
+    ``--target=X`` with ``X=llvm-cpu`` and ``X=vmvx`` above the columns of a table is a call for each. The device of
+    the title is preferred, else the first one.
+    """
+
+    def fill(word: str) -> str:
+        found = _PLACEHOLDER.fullmatch(word)
+        name = re.escape(found["value"].strip("<>$" + "\x7b\x7d")) if found else ""
+        assigned = [one["device"] for one in re.finditer(_ASSIGNED.format(name=name), body)] if found else []
+        known = [one for one in assigned if find_device(one) is not None]
+        same = [one for one in known if find_device(one) == title_device]
+        return f"{found['flag']}={(same or known)[0]}" if found and known else word
+
+    return [(replace(call, argv=tuple(map(fill, call.argv))), piece) for call, piece in calls]

@@ -13,7 +13,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.dumps import run_dumped_pass
-from bot.extract.command_line.find import LocatedCall
+from bot.extract.command_line.find import LocatedCall, fill_placeholders
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
 from bot.extract.command_line.shell import ToolCall
 from bot.extract.command_line.steps import print_products
@@ -38,7 +38,7 @@ def extract_commands(
 
     ``ignored`` holds the first words of the commands that were left out.
     """
-    failing, working = _split_calls_by_cue(calls)
+    failing, working = _split_calls_by_cue(_fill_placeholders(parsed, toolchain, calls))
     inputs, good_inputs = _split_inputs_by_cue(parsed.pieces, failing)
     if good_inputs and not working:
         working = failing
@@ -59,6 +59,20 @@ def extract_commands(
         return repro
     control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked, chip)
     return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
+
+
+def _fill_placeholders(parsed: ParsedIssue, toolchain: str, calls: Sequence[LocatedCall]) -> Sequence[LocatedCall]:
+    devices = parsed.vocabulary.read_devices(DeviceText(commands="", title=parsed.issue.title, prose=""))
+
+    def find_known(word: str) -> str | None:
+        found = find_device(find_toolchain(toolchain), word)
+        return None if found is None else found.name
+
+    titled = devices.chosen if devices.named else None
+    return fill_placeholders(calls, parsed.issue.body[:MAX_BODY], titled, find_known)
+
+
+MAX_BODY = 200_000
 
 
 def _drop_derived(

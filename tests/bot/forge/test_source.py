@@ -105,6 +105,7 @@ def test_a_date_may_have_a_time_and_a_zone() -> None:
     """The day counts in UTC. A moment before the first year is no date."""
     assert parse("---\ncreated: 2026-01-02T23:30:00-05:00\n---\n# T\nb").created == date(2026, 1, 3)
     assert parse("---\ncreated: 2026-01-02 23:30:00\n---\n# T\nb").created == date(2026, 1, 2)
+    assert parse("---\ncreated_at: 2026-01-02T10:30:00Z\n---\n# T\nb").created == date(2026, 1, 2)
     assert parse("---\ncreated: 0001-01-01T00:00:00+14:00\n---\n# T\nb").created == date(1, 1, 1)
 
 

@@ -1,8 +1,8 @@
 """Find a ``tensor.empty``, whose elements are undefined, that an MLIR testcase reads. Pure, by the text.
 
-A tensor counts if its shape is static, and an operation certainly reads it as it is: an operation that adds to its
-output (a matrix product, a convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value,
-``tensor.extract``, an operation with the tensor as an input whose elements matter. A tensor that is filled first gets
+A tensor counts if an operation certainly reads it as it is: an operation that adds to its output (a matrix product, a
+convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value, ``tensor.extract``, an operation
+with the tensor as an input whose elements matter. A tensor that is filled first gets
 another name, and does not count. An insertion counts if a part is inserted and the function returns the whole.
 Tensors carried through a loop are ignored.
 """
@@ -26,8 +26,8 @@ MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
 ``tensor.empty``, characters of a region."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
-    rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\(\)[ \t]*:[ \t]*"
-    r"(?P<type>tensor<(?:\d{1,9}x){0,8}(?P<element>f16|bf16|f32|f64|i\d{1,2})>)[ \t]*$",
+    rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
+    r"(?P<type>tensor<(?:(?:\d{1,9}|\?)x){0,8}(?P<element>f16|bf16|f32|f64|i\d{1,2})>)[ \t]*$",
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"^[ \t]*(?:func|util)\.func\b", re.MULTILINE)
@@ -62,16 +62,25 @@ class Unwritten:
     _at: tuple[int, int]
     _type: str
     _element: str
+    _sizes: str
+    """The operands of the ``tensor.empty``: its dynamic extents."""
 
     def __str__(self) -> str:
         return f"{self.operation} in {self.file}:{self.line} reads {self.name}, a tensor.empty that nothing filled"
 
     def fill_with(self, fill: str) -> Testcase:
-        """Return the same testcase with only this ``tensor.empty`` replaced by a constant."""
-        text = self._testcase.files[self.file]
+        """Return the same testcase with only this ``tensor.empty`` replaced by a tensor of equal elements."""
+        text, number = self._testcase.files[self.file], _write_constant(fill, self._element)
         start, end = self._at
-        constant = f"    {self.name} = arith.constant dense<{_write_constant(fill, self._element)}> : {self._type}"
-        files = {**self._testcase.files, self.file: text[:start] + constant + text[end:]}
+        filled = f"    {self.name} = arith.constant dense<{number}> : {self._type}"
+        if self._sizes:
+            filled = (
+                f"    %held_empty = tensor.empty({self._sizes}) : {self._type}\n"
+                f"    %held_fill = arith.constant {number} : {self._element}\n"
+                f"    {self.name} = linalg.fill ins(%held_fill : {self._element}) outs(%held_empty : {self._type})"
+                f" -> {self._type}"
+            )
+        files = {**self._testcase.files, self.file: text[:start] + filled + text[end:]}
         return msgspec.structs.replace(self._testcase, files=files)
 
 
@@ -114,6 +123,7 @@ def find_unwritten(testcase: Testcase) -> Unwritten | None:
                 return Unwritten(
                     operation=operation, file=file, line=code.count("\n", 0, at) + 1, name=empty["name"],
                     _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=empty["element"],
+                    _sizes=empty["sizes"].strip(),
                 )  # fmt: skip
     return None
 

@@ -779,7 +779,16 @@ def test_a_failure_in_an_aside_is_not_the_claim() -> None:
     assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")
 
 
-@pytest.mark.parametrize("intro", ["With 3.9.0:", "With 3.9.0 (tail of each):", "3.9.0 gives", "3.9.0 prints:"])
+@pytest.mark.parametrize(
+    "intro",
+    [
+        "With 3.9.0:",
+        "With 3.9.0 (tail of each):",
+        "3.9.0 gives",
+        "3.9.0 prints:",
+        "Output with 3.9.0, which is also what `np.add` says:",
+    ],
+)
 def test_the_block_below_a_good_release_is_expected(intro: str) -> None:
     found = extract_repro(
         f"""{PRINTING}

@@ -762,3 +762,27 @@ def test_a_file_that_another_program_derives_is_a_comparison() -> None:
     )
     assert list_missing(found) == []
     assert [(step[0], step[-1]) for step in found.testcase.steps] == [("iree-compile", "t.vmfb")]
+
+
+@pytest.mark.parametrize(
+    ("placeholder", "told", "title", "device"),
+    [
+        ("X", "| x | X=vmvx | X=llvm-cpu |", "[CPU] wrong sums", "llvm-cpu"),
+        ("X", "| x | X=vmvx | X=llvm-cpu |", "wrong sums", "vmvx"),
+        ("<backend>", "where backend is `vmvx` or `llvm-cpu`", "wrong sums", "vmvx"),
+        ("$TARGET", "with TARGET=llvm-cpu", "wrong sums", "llvm-cpu"),
+    ],
+)
+def test_a_word_that_stands_for_devices_is_one_of_these(placeholder: str, told: str, title: str, device: str) -> None:
+    found = extract_repro(
+        f"""{MLIR}
+    `iree-compile --iree-hal-target-backends={placeholder} twice.mlir -o a.vmfb`
+
+    `iree-run-module --module=a.vmfb --function=twice --input="4xf32=1 2 3 4"`
+
+    {told}
+""",
+        title,
+    )
+    assert found.testcase.steps[0][1] == f"--iree-hal-target-backends={device}"
+    assert found.device == device

@@ -61,11 +61,12 @@ def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -
 def _run_operation(
     found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]
 ) -> list[Values] | None:
-    types = [_read_type(one) for one in re.findall(r"tensor<([^<>]*)>", found["types"])]
     names = [name.strip() for name in (found["ins"] or "").split(",") if name.strip()]
     outs = [name.strip() for name in found["outs"].split(",")]
+    typed = re.findall(r"tensor<([^<>]*)>", found["types"])
+    types = [_read_type(one, known.get(name)) for name, one in zip(outs, typed, strict=False)]
     inputs = [known[name] for name in names if name in known]
-    if len(outs) != len(types) or any(math.prod(one.shape) > MAX_STEPS for one in types):
+    if len(outs) != len(typed) or any(math.prod(one.shape) > MAX_STEPS for one in types):
         return None
     if found["name"] == "fill":
         filled = len(inputs) == len(names) == len(types) == 1 and len(inputs[0].numbers) == 1
@@ -112,8 +113,11 @@ def _may_round(loops: _Loops, operands: Sequence[Values]) -> bool:
     return "reduction" in loops.kinds or not any("truncf" in line for line in loops.lines)
 
 
-def _read_type(text: str) -> TensorType:
+def _read_type(text: str, given: Values | None) -> TensorType:
+    """Return the type of a result. Its dynamic extents are those of the tensor that ``outs`` gives."""
     *extents, element = text.split("x")
+    if given is not None and len(given.shape) == len(extents):
+        extents = [str(own) if one == "?" else one for one, own in zip(extents, given.shape, strict=True)]
     if not is_known(element) or not all(extent.isdigit() for extent in extents):
         raise UndefinedResult(text[:80])
     return TensorType(element, tuple(map(int, extents)))
@@ -125,7 +129,7 @@ def _fill(of: TensorType, number: Number, is_rounded: bool = False) -> Values:
 
 def _find_start(loops: _Loops, given: Values | None, of: TensorType, at: int) -> Values | None:
     """Return the tensor with which a result begins; None if it was never written and is read."""
-    if given is not None:
+    if given is not None and given.numbers:
         return replace(given, shape=of.shape)
     name = re.escape(loops.elements[at])
     is_read = any(re.search(rf"{name}(?![\w$.-])", line) for line in loops.lines)

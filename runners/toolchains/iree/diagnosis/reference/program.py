@@ -2,7 +2,7 @@
 
 A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo`` and ``tosa``, and the
 functions that it calls. Any other operation ends the computation without a result: a reference that may be wrong is
-no reference. Extents are those of the inputs; a tensor that is made with dynamic extents ends the computation too.
+no reference. Dynamic extents are those of the inputs.
 """
 
 from __future__ import annotations
@@ -117,8 +117,10 @@ def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tupl
                 results = run_tosa(statement, [values[one] for one in statement.operands], wide=wide)
             case "tensor" | "linalg" if name in ("pack", "unpack"):
                 results = [_run_packing(statement, values)]
+            case "tensor" if name == "empty":
+                results = [_make_empty(statement, values)]
             case "tensor":
-                results = [] if name == "empty" else [_run_tensor(statement, values)]
+                results = [_run_tensor(statement, values)]
             case "linalg":
                 results = (
                     [_soften(statement, values)]
@@ -131,7 +133,7 @@ def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tupl
                 results = _call(statement, values, program)
             case _:
                 results = [_run_plain(statement, values, wide=wide)]
-        for to, one in zip(statement.results, results, strict=name != "empty"):
+        for to, one in zip(statement.results, results, strict=True):
             values[to] = one
     raise UndefinedResult("no statement returns")
 
@@ -144,10 +146,17 @@ def _spend(budget: Iterator[int], statement: Statement, values: Mapping[str, Val
     read = sum(len(values[name].numbers) for name in statement.operands if name in values)
     written = sum(math.prod(one.shape) for one in statement.types)
     lines = statement.text.count("\n") + 1 if statement.operation.startswith("linalg.") else 1
-    count = 1 + min(BUDGET, (read + written) * lines // ELEMENTS_OF_ONE)
+    count = 1 + min(BUDGET, max(0, read + written) * lines // ELEMENTS_OF_ONE)
     for _ in range(count + MOST_STEPS * bool(_MANY_STEPS.search(statement.operation))):
         if next(budget, None) is None:
             raise UndefinedResult("a long computation")
+
+
+def _make_empty(statement: Statement, values: Mapping[str, Values]) -> Values:
+    """Return a tensor without elements, whose shape is known: any operation that reads an element ends without one."""
+    extents = iter([int(values[name].pick(0)) for name in statement.operands])
+    shape = tuple(next(extents) if extent == DYNAMIC else extent for extent in statement.types[0].shape)
+    return Values(statement.types[0].element, (), shape)
 
 
 def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:

@@ -58,6 +58,16 @@ INSERT = """func.func @f(%x: tensor<2xf32>) -> tensor<4xf32> {
 BOTH = INSERT.replace(
     "  return %r", "  %s = tensor.insert_slice %x into %r[2] [2] [1] : tensor<2xf32> into tensor<4xf32>\n  return %s"
 )
+DYNAMIC = """func.func @f(%a: tensor<?x8xf32>, %n: index) -> tensor<?xf32> {
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.reduce ins(%a : tensor<?x8xf32>) outs(%e : tensor<?xf32>) dimensions = [1]
+    (%in: f32, %out: f32) {
+      %s = arith.addf %in, %out : f32
+      linalg.yield %s : f32
+    }
+  return %r : tensor<?xf32>
+}
+"""
 INPUT = """func.func @f() -> tensor<4xf16> {
   %e = tensor.empty() : tensor<4xf16>
   %o = tensor.empty() : tensor<4xf16>
@@ -78,6 +88,7 @@ def of_text(text: str) -> Testcase:
         (GENERIC.format(other="%out"), "linalg.generic", 4),
         (MATMUL.format(to="%e"), "linalg.matmul", 5),
         (REDUCE, "linalg.reduce", 3),
+        (DYNAMIC, "linalg.reduce", 3),
         (EXTRACT, "tensor.extract", 4),
         (INPUT, "linalg.exp", 4),
         (INSERT, "tensor.insert_slice", 3),
@@ -129,6 +140,18 @@ def test_only_the_empty_tensor_is_replaced(text: str, fill: str, constant: str) 
     assert found is not None
     before, after = text.splitlines(), found.fill_with(fill).files["m.mlir"].splitlines()
     assert [new for old, new in zip(before, after, strict=True) if old != new] == [constant]
+
+
+def test_a_tensor_of_dynamic_extents_is_filled() -> None:
+    """A constant has no dynamic extents."""
+    found = find_unwritten(of_text(DYNAMIC))
+    assert found is not None
+    rows = found.fill_with("fill-one").files["m.mlir"].splitlines()[1:4]
+    assert rows == [
+        "    %held_empty = tensor.empty(%n) : tensor<?xf32>",
+        "    %held_fill = arith.constant 1.0 : f32",
+        "    %e = linalg.fill ins(%held_fill : f32) outs(%held_empty : tensor<?xf32>) -> tensor<?xf32>",
+    ]
 
 
 def test_a_slow_text_is_read_in_bounded_time() -> None:
