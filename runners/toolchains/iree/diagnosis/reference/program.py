@@ -153,10 +153,13 @@ def _spend(budget: Iterator[int], statement: Statement, values: Mapping[str, Val
 
 
 def _make_empty(statement: Statement, values: Mapping[str, Values]) -> Values:
-    """Return a tensor without elements, whose shape is known: any operation that reads an element ends without one."""
-    extents = iter([int(values[name].pick(0)) for name in statement.operands])
-    shape = tuple(next(extents) if extent == DYNAMIC else extent for extent in statement.types[0].shape)
-    return Values(statement.types[0].element, (), shape)
+    """Return a tensor without elements, whose shape is known: an operation that reads an element has no result."""
+    extents = [int(values[name].pick(0)) for name in statement.operands]
+    shape = statement.types[0].shape
+    if len(extents) != shape.count(DYNAMIC) or min(extents, default=0) < 0:
+        raise UndefinedResult("extents of an empty tensor")
+    given = iter(extents)
+    return Values(statement.types[0].element, (), tuple(next(given) if n == DYNAMIC else n for n in shape))
 
 
 def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:

@@ -209,3 +209,24 @@ def test_a_result_in_f64_is_printed_in_f32(printed: str, votes: list[Vote]) -> N
         "return %2 : tensor<2xi64>", "return %1 : tensor<2xf64>"
     )
     assert vote(text, ["2xi64=1 3"], [printed]) == votes
+
+
+SCALED = """func.func @main(%x: tensor<?xf32>) -> tensor<?xi32> {{
+  %c0 = arith.constant 0 : index
+  %w = arith.constant 0.25 : f32
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty({extents}) : tensor<?xi32>
+  %r = linalg.map ins(%x : tensor<?xf32>) outs(%e : tensor<?xi32>) (%a: f32, %o: i32) {{
+    %q = arith.divf %a, %w : f32
+    %i = arith.fptosi %q : f32 to i32
+    linalg.yield %i : i32
+  }}
+  return %r : tensor<?xi32>
+}}
+"""
+
+
+@pytest.mark.parametrize(("extents", "votes"), [("%n", [Vote.AGREES]), ("", []), ("%n, %n", [])])
+def test_dynamic_extents_are_those_of_the_inputs(extents: str, votes: list[object]) -> None:
+    """A text with another number of extents is no program."""
+    assert vote(SCALED.format(extents=extents), ["3xf32=0.24 0.25 -0.2"], ["3xi32=0 1 0"]) == votes
