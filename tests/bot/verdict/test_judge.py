@@ -90,7 +90,7 @@ BAD_SHAPE = Signature(type="mlir-error", message="the shape is bad")
         ((M, M, P, P), VerdictKind.FIXED, "1.2 refuses it"),
         ((P, P, M, M), VerdictKind.REGRESSION, "1.0 and 1.1 refuse the testcase; 1.2 and 1.3 accept it"),
         ((P, P, P, P), VerdictKind.NOT_REPRODUCED, "refuse the testcase, as the report expects"),
-        ((S, S, S, S), VerdictKind.NOT_REPRODUCED, "refuse the testcase: `the shape is bad`"),
+        ((S, S, S, S), VerdictKind.INCONCLUSIVE, "refuse the testcase: `the shape is bad`"),
     ],
 )
 def test_a_report_that_misses_an_error_asks_which_builds_refuse_the_testcase(
@@ -125,13 +125,13 @@ def test_a_report_without_a_message_may_be_about_values_that_the_newest_release_
     """ "It does not work" is no error message: two clean runs with different output leave the question open."""
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR, versions=("1.1",)), reported="1.1")
 
-    def judge_outputs(old: str, new: str) -> VerdictKind:
+    def judge_outputs(old: str, new: str) -> VerdictKind | None:
         runs = tuple(
             observe(version, P, excerpt=new if version == "1.3" else old, ended=Exited(code=0)) for version in ORDER
         )
-        return judge(Evidence(plan=plan, observations=runs, findings=())).kind
+        return judge(Evidence(plan=plan, observations=runs, findings=())).leaning
 
-    assert judge_outputs("(3, 0.0)", "(3, 2.5)") is VerdictKind.INCONCLUSIVE
+    assert judge_outputs("(3, 0.0)", "(3, 2.5)") is None
     assert judge_outputs("(3, 2.5)", "(3, 2.50001)") is VerdictKind.NOT_REPRODUCED
     assert judge_outputs("done", "finished") is VerdictKind.NOT_REPRODUCED
 
@@ -1336,7 +1336,7 @@ def test_clean_runs_of_an_intermittent_failure_state_the_possible_rate() -> None
     """Ten clean runs are compatible with a failure in every fourth run."""
     again = [observe("1.3", P, attempt=attempt) for attempt in range(2, 11)]
     named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in (PLAN, SOMETIMES))
-    assert named.kind is said.kind is VerdictKind.NOT_REPRODUCED
+    assert named.kind is said.leaning is VerdictKind.NOT_REPRODUCED
     assert said.confidence < named.confidence
     assert "on 1.3 it fails in 0 of 10 runs (95 % interval 0 to 28 %)" in said.reasons
 
@@ -1535,7 +1535,7 @@ def test_clean_runs_weigh_less_where_only_words_tell_of_an_error() -> None:
     quoted = evidence((P, P, P, P))
     claim = msgspec.structs.replace(PLAN.claim, kind=ClaimKind.ERROR, signature=None)
     told = replace(quoted, plan=msgspec.structs.replace(PLAN, claim=claim))
-    assert judge(told).kind is VerdictKind.NOT_REPRODUCED
+    assert judge(told).leaning is VerdictKind.NOT_REPRODUCED
     assert judge(told).confidence < judge(quoted).confidence
 
 

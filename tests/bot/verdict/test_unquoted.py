@@ -28,6 +28,12 @@ def _judge(plan: Plan, signatures: Seen, code: int = 1) -> VerdictKind:
     return judge(Evidence(plan=plan, observations=tuple(_observe(signatures, code)), findings=())).kind
 
 
+def _lean(plan: Plan, signatures: Seen) -> VerdictKind:
+    """Return the verdict, also if its confidence is too low to be stated."""
+    verdict = judge(Evidence(plan=plan, observations=tuple(_observe(signatures, 1)), findings=()))
+    return verdict.leaning or verdict.kind
+
+
 def _observe(signatures: Seen, code: int) -> list[Observation]:
     return [
         observe(version, Outcome.PASS)
@@ -233,13 +239,13 @@ UNNAMED = Signature(type="mlir-error", message="failed to legalize operation 'te
 )
 def test_a_report_between_two_builds_may_be_about_the_second(signatures: Seen, kind: VerdictKind) -> None:
     """It names no build. The error of the second build decides if it names what the report names."""
-    assert _judge(BETWEEN, signatures) is kind
+    assert _lean(BETWEEN, signatures) is kind
 
 
 def test_a_report_that_names_its_build_is_about_no_later_one() -> None:
     claim = msgspec.structs.replace(BETWEEN.claim, versions=("1.0",))
     named = msgspec.structs.replace(BETWEEN, claim=claim)
-    assert _judge(named, (CLEAN, NAMED, CLEAN, CLEAN)) is VerdictKind.NOT_REPRODUCED
+    assert _lean(named, (CLEAN, NAMED, CLEAN, CLEAN)) is VerdictKind.NOT_REPRODUCED
 
 
 def test_the_failure_of_the_reported_build_counts_in_its_own_notation() -> None:
