@@ -62,6 +62,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     tools.finish_search()
     if tools.tell is not None and cause.has_failure:
         tools.tell(tuple(state.seen))
+    builds = BuildsBetween(state)
     with tools.progress.stage("diagnosis"):
         findings = cause.find() or _ask_references(state)
         rerun_flaky(state, state.original, findings)
@@ -69,7 +70,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         findings = (*findings, *compare_results(state), *_check_reach(state), *run_with_younger_packages(state))
     found = [*findings, *find_device_differences(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
-        build_range = _bisect_between_releases(state)
+        build_range = builds.search()
     return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)
 
 
@@ -128,24 +129,50 @@ FEW_BUILDS = 4
 """A release candidate or two are not worth the runs of a search; `reprobot bisect` searches them."""
 
 
-def _bisect_between_releases(state: InvestigationState) -> BuildRange | None:
-    """Search the builds between the releases of the newest change; None where there are none."""
-    plan, between = state.plan, state.tools.between_releases
-    answers = state.combine_answers(state.original)
-    edges = (releases.find_fix(plan.order, answers), releases.find_introduction(plan.order, answers))
-    edge = next((e for e in edges if e is not None and e.older is not None and e.newer is not None), None)
-    if not plan.deepen or between is None or edge is None or edge.older is None or edge.newer is None:
-        return None
-    came = answers[edge.newer] is Answer.BAD
-    good, bad = (edge.older, edge.newer) if came else (edge.newer, edge.older)
-    build_range = between.list_builds(good, bad)
-    if isinstance(build_range, str):
-        state.tools.progress.say(build_range)
-        return None
-    if len(build_range.builds) - 2 <= FEW_BUILDS:
-        return None
-    _search_builds(state, build_range)
-    return build_range
+class BuildsBetween:
+    """The builds between the releases of the newest change. They are listed beside the diagnosis, and searched after.
+
+    A diagnosis may show that the failure is flaky: then another pair of releases is the newest change.
+    """
+
+    def __init__(self, state: InvestigationState) -> None:
+        self._state = state
+        self._ends = self._find_ends()
+        background = state.tools.background
+        self._listed: Future[BuildRange | str] | None = None
+        if background is not None and self._ends is not None:
+            self._listed = background.submit(self._list, self._ends)
+
+    def _find_ends(self) -> tuple[str, str] | None:
+        """Return a good and a bad release around the newest change; None if no build between them is wanted."""
+        plan, state = self._state.plan, self._state
+        answers = state.combine_answers(state.original)
+        edges = (releases.find_fix(plan.order, answers), releases.find_introduction(plan.order, answers))
+        edge = next((e for e in edges if e is not None and e.older is not None and e.newer is not None), None)
+        if not plan.deepen or state.tools.between_releases is None or edge is None:
+            return None
+        assert edge.older is not None
+        assert edge.newer is not None
+        return (edge.older, edge.newer) if answers[edge.newer] is Answer.BAD else (edge.newer, edge.older)
+
+    def _list(self, ends: tuple[str, str]) -> BuildRange | str:
+        between = self._state.tools.between_releases
+        assert between is not None
+        return between.list_builds(*ends)
+
+    def search(self) -> BuildRange | None:
+        """Search the builds, and return them; None where there are none."""
+        ends = self._find_ends()
+        if ends is None:
+            return None
+        listed = self._listed.result() if self._listed is not None and ends == self._ends else self._list(ends)
+        if isinstance(listed, str):
+            self._state.tools.progress.say(listed)
+            return None
+        if len(listed.builds) - 2 <= FEW_BUILDS:
+            return None
+        _search_builds(self._state, listed)
+        return listed
 
 
 def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
