@@ -20,7 +20,7 @@ from runners.core.protocol import (
     Plan,
     RangeBuild,
 )
-from runners.core.toolchain.diagnosis import Diagnosis
+from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.investigation.bisect_builds import MOST_HICCUPS, BuildSupply, search_builds
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, Tools
@@ -168,7 +168,14 @@ def test_builds_are_prepared_once_and_on_another_thread() -> None:
 # ------------------------------------------------------------------------------------------- from releases on
 
 
-def investigated(plan: Plan, list_builds: Callable[[str, str], BuildRange | str], first_bad: int) -> Investigation:
+def investigated(
+    plan: Plan,
+    list_builds: Callable[[str, str], BuildRange | str],
+    first_bad: int,
+    *,
+    diagnose: Callable[[Failure], Diagnosis] = lambda failure: Diagnosis(),
+    background: ThreadPoolExecutor | None = None,
+) -> Investigation:
     """Releases up to 3.6.0 are good; between them the builds from ``first_bad`` on fail."""
 
     def run(cell: Cell, attempt: int) -> Observation:
@@ -184,8 +191,9 @@ def investigated(plan: Plan, list_builds: Callable[[str, str], BuildRange | str]
             run=run,
             port=lambda testcase, version: None,
             retarget=lambda testcase, device: None,
-            diagnose=lambda failure: Diagnosis(),
+            diagnose=diagnose,
             executor=executor,
+            background=background,
             progress=Silent(),
             between_releases=BuildSearch(list_builds=list_builds, supply=supply),
         )
@@ -207,6 +215,24 @@ def test_after_releases_the_search_goes_on_between_them() -> None:
     deep = narrow_range(found.trail, found.observations, plan.device)
     assert isinstance(deep, Bisection)
     assert deep.culprit == f"{23:040x}"
+
+
+def test_the_builds_are_listed_beside_the_diagnosis() -> None:
+    """The listing reads a history and two package indexes, and needs no run."""
+    listed = threading.Event()
+
+    def list_builds(good: str, bad: str) -> BuildRange:
+        listed.set()
+        return make_range()
+
+    def diagnose(failure: Failure) -> Diagnosis:
+        assert listed.wait(timeout=30)
+        return Diagnosis()
+
+    with ThreadPoolExecutor(2) as background:
+        plan = make_plan(deepen=True, diagnose=True)
+        found = investigated(plan, list_builds, 23, diagnose=diagnose, background=background)
+    assert found.trail == make_range()
 
 
 def test_without_builds_between_them_releases_are_the_answer() -> None:
