@@ -149,7 +149,8 @@ def render_footer(report: Report) -> str:
 
 
 _FOOTER = (
-    "Reprobot, a bot: `/repro rerun` repeats this, `/repro help` lists commands, `/repro void REASON` contests it."
+    "Reprobot, a bot: `/repro rerun` repeats this, `/repro help` lists commands. Maintainers withdraw it with"
+    " `/repro void REASON`."
 )
 
 

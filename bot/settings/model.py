@@ -60,9 +60,9 @@ class Events(SettingsSection, frozen=True, kw_only=True):
     replies: Annotated[bool, _describe("Run when a reply of the issue's author brings code that was missing.")] = True
     label: Annotated[_Label | None, _describe("Run when this label is put on an issue; null for none.")] = "repro"
     only: Annotated[
-        tuple[_Label, ...], _describe("Run on opening only if the issue has one of these labels; empty for all.")
+        tuple[_Label, ...], _describe("Start unasked runs only if the issue has one of these labels; empty for all.")
     ] = ()
-    skip: Annotated[tuple[_Label, ...], _describe("Ignore an issue with one of these labels on opening.")] = ()
+    skip: Annotated[tuple[_Label, ...], _describe("Start no unasked run if the issue has one of these labels.")] = ()
     post: Annotated[
         UnaskedAnswers,
         _describe("Verdicts that are posted although nobody asked for the run: answers, all or nothing."),

@@ -255,7 +255,7 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         title="The same computation without the compiler",
         blames=Blame.NOBODY,
         from_guest=True,
-        refuted_by="an operator of the module that NumPy defines in another way",
+        refuted_by="an operation that this reference defines in another way than the compiler's documentation",
         is_cause=False,
     ),
     FindingKind.REACH: KindFacts(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -134,4 +135,4 @@ def describe_retarget(testcase: Testcase) -> tuple[str, ...]:
     if any(map(is_launch_step, testcase.steps)):
         target = testcase.steps[0][3]
         return (f"while it runs, every target is {target} and every device the one that goes with it",)
-    return tuple(" ".join(step)[:500] for step in testcase.steps)
+    return tuple(shlex.join(step)[:500] for step in testcase.steps)

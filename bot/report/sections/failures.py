@@ -47,6 +47,8 @@ def render_failure(report: Report) -> str:
     Where no run fails as reported, the reported failure stands beside it. Empty too where another fact decides: the
     fault of the testcase, or the device that is missing.
     """
+    if report.verdict.kind is VerdictKind.NOT_REPRODUCED:
+        return _describe_expected(report)
     ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
     places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
     ran.sort(key=lambda seen: places[seen.version])
@@ -73,6 +75,25 @@ def _describe_observed(seen: Observation, claim: Claim) -> str:
         wanted = f"; the report expects {quote_code(expected, 84)}" if expected else ""
         return f"On {quote_code(seen.version)}, it prints {quote_code(printed, 84 if expected else 168)}{wanted}"
     return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 150)}"
+
+
+def _describe_expected(report: Report) -> str:
+    """Return the expected line that the reported release prints, or the newest one, beside the reported line."""
+    claim, plan = report.extraction.claim, report.plan
+    expected = [line for line in map(str.strip, claim.expected.splitlines()) if line]
+    clean = [seen for seen in report.observations if seen.answer is Answer.GOOD and seen.variant is Variant.ORIGINAL]
+    if not expected or not clean or plan is None:
+        return ""
+    seen = next((one for one in clean if one.version == plan.reported), clean[-1])
+    printed = {line.strip() for line in seen.excerpt.splitlines()}
+    actual = [line for line in map(str.strip, claim.actual.splitlines()) if line]
+    right = next((line for line in expected if line in printed and line not in actual), None)
+    if right is None:
+        return ""
+    wrong = [line for line in actual if line not in printed]
+    reported = max(wrong, key=lambda line: _count_common(line, right)) if wrong else ""
+    beside = f"; the report shows {quote_code(reported, 84)}" if reported else ""
+    return f"On {quote_code(seen.version)}, it prints {quote_code(right, 84)}, as the report expects{beside}"
 
 
 def _pair_lines(printed: str, claim: Claim) -> tuple[str, str]:

@@ -93,10 +93,13 @@ def _describes_pass(report: Report, name: str) -> bool:
 
 
 def _excludes_passes(finding: Finding, report: Report) -> bool:
-    """True if the comment says without the finding that no pass is the cause: in a reason, or by the error itself.
+    """True if the comment says without the finding that no pass is the cause: by the fault of the testcase, in a
+    reason, or by the error itself.
 
     An error comes from a check, not from the code that LLVM makes.
     """
+    if report.verdict.kind is VerdictKind.INVALID_REPRO:
+        return True
     told = " ".join((report.verdict.headline, *report.verdict.reasons))
     if re.search(r"no pass (?:causes|changes)|comes from a check of the arguments", told, re.IGNORECASE):
         return True

@@ -12,6 +12,7 @@ from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
 from bot.report.sections.reasons import TO_DECIDE
 from bot.report.sections.run_again import fails_with_other_versions, find_unranked_change
+from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL, VOTE, Vote
 from runners.core.packages.versions import is_dated
@@ -36,8 +37,7 @@ def _describe_next_step(report: Report) -> str:
         case VerdictKind.NOT_REPRODUCED:
             return _join(
                 _ask_for_decision(report),
-                f"if it still fails for you on {_name_newest(report)}, add the exact version, the device and the"
-                " complete output.",
+                f"if it still fails for you on {_name_newest(report)}, add {_list_unknown(report)}.",
             )
         case VerdictKind.DIFFERENT_FAILURE:
             return "add the complete error message, or change the testcase so that it fails as described."
@@ -71,6 +71,18 @@ _ASK_FOR_FAILURE = "add the complete error message, or the output and the expect
 def _join(*sentences: str) -> str:
     told = [one for one in sentences if one]
     return " ".join([*told[:1], *(one[:1].upper() + one[1:] for one in told[1:])])
+
+
+def _list_unknown(report: Report) -> str:
+    """Return what may differ on the reporter's machine, and is not in the report."""
+    claim = report.extraction.claim
+    wanted = [
+        *([] if claim.versions else ["the exact version"]),
+        *([] if claim.devices else ["the device"]),
+        *([] if claim.actual or claim.signature is not None else ["the complete output"]),
+    ]
+    wanted = wanted or ["the processor", "the operating system", "the environment variables"]
+    return join_names(wanted)
 
 
 def _ask_for_limit(report: Report) -> str:
