@@ -134,6 +134,12 @@ PROSE_MARKS = (
     ),
     _mark(
         Intent.FEATURE,
+        2,
+        r"\bwould (?:make|help|allow|let|enable|simplify|improve|reduce|save)\b[^.?!\n]{0,80}"
+        r"\b(?:easier|simpler|faster|possible|users?|people|us|everyone|time|maintenance)\b",
+    ),
+    _mark(
+        Intent.FEATURE,
         3,
         r"\b(?:on purpose|deliberately|intentionally) (?:to (?:show|demonstrate|trigger|get)|so that)\b",
     ),

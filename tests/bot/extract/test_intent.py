@@ -230,6 +230,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         ),
         (Intent.QUESTION, "Role of a pass", "It is off:\n\n```\nx.on = 0;\n```\n\nIs my understanding correct?", ()),
         (Intent.FAILURE, "Level", "It crashes. I want to know why.\n\n```python\nimport tvm\n```", ()),
+        (
+            Intent.FEATURE,
+            "One flag for large indices",
+            "A coarse flag would make this easier to find. Dispatches cannot index beyond 32 bits.",
+            (),
+        ),
         (Intent.FEATURE, "Port the memory planner to C", "Needed for the second runtime.", ()),
         (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
         (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
