@@ -4,7 +4,8 @@
     python -m bench.first_looks.score ROUND --run DIR    # first run the product on DIR/NUMBER.md, keep the outputs
 
 ``bench/first_looks/round-N.json`` holds the labels, ``round-N.outputs.json`` the product's answers at a named commit.
-The texts of the issues are not in the repository: they are other people's.
+Texts that were written for a round are in ``written/N``. Other texts are not in the repository: they belong to other
+people.
 """
 
 from __future__ import annotations

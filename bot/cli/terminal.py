@@ -26,7 +26,7 @@ from bot.report.sections.headline import render_headline
 from bot.report.sections.ranges import render_suspects
 from bot.report.sections.shape import Section
 from bot.report.sections.testcase import render_cut_down
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, CommitRange, Observation, Smaller, Suspect, Variant
 
@@ -66,6 +66,8 @@ def show_report(report: Report, comment: str) -> None:
         print_report(report, console)
     else:
         write_stdout(comment)
+    if report.verdict.kind is VerdictKind.NO_CLAIM:
+        print_message("on a forge, this issue gets no comment; --anyway runs the testcase")
 
 
 def write_stdout(text: str) -> None:

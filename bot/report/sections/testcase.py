@@ -133,7 +133,9 @@ def _mention_quoting(text: str, written: str) -> Iterator[str]:
     if has_hidden_characters(text):
         yield "Invisible characters are removed above."
     if break_mentions(clean_text(text), written) != clean_text(text):
-        yield "Each `@` is separated from the name after it, so that no user is mentioned by accident."
+        changed = "Each `@name` is written `@\"name\"`, which MLIR takes for the same name,"
+        other = "Each `@` is separated from the name after it,"
+        yield f"{changed if written == 'mlir' else other} so that no user is mentioned by accident."
 
 
 def _format_provenance(file: str, spans: Sequence[Span]) -> str:

@@ -1,0 +1,30 @@
+"""The texts of written first looks that are kept in this repository, as a tuning set: no run is made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli.context import read_issue
+from bot.extract import extract
+from bot.extract.types import Intent
+
+FIRST_LOOKS = Path(__file__).parents[2] / "bench" / "first_looks"
+
+
+def list_labels() -> list[tuple[Path, dict[str, Any]]]:
+    found = []
+    for folder in sorted((FIRST_LOOKS / "written").iterdir()):
+        labels = json.loads((FIRST_LOOKS / f"round-{folder.name}.json").read_text(encoding="utf-8"))
+        found += [(path, one) for one in labels if (path := folder / f"{one['number']}.md").exists()]
+    return found
+
+
+@pytest.mark.parametrize(("path", "label"), [pytest.param(*one, id=one[0].stem) for one in list_labels()])
+def test_only_a_text_without_a_claim_is_left_unanswered(path: Path, label: dict[str, Any]) -> None:
+    issue = read_issue(str(path), None, attach=False)
+    assert (extract(issue).intent is Intent.FAILURE) is (label["truth"] != "silent")
+    assert issue.number == label["number"]
