@@ -133,7 +133,7 @@ def _mention_quoting(text: str, written: str) -> Iterator[str]:
     if has_hidden_characters(text):
         yield "Invisible characters are removed above."
     if break_mentions(clean_text(text), written) != clean_text(text):
-        changed = "Each `@name` is written `@\"name\"`, which MLIR takes for the same name,"
+        changed = "Each name behind an `@` is quoted, which is the same name in MLIR,"
         other = "Each `@` is separated from the name after it,"
         yield f"{changed if written == 'mlir' else other} so that no user is mentioned by accident."
 
