@@ -149,8 +149,7 @@ def render_footer(report: Report) -> str:
 
 
 _FOOTER = (
-    "Reprobot, a bot: `/repro rerun` repeats this, `/repro help` lists commands. Maintainers withdraw it with"
-    " `/repro void REASON`."
+    "Reprobot, a bot: `/repro rerun` repeats this, `/repro void REASON` withdraws it (maintainers), `/repro help`."
 )
 
 
