@@ -147,26 +147,28 @@ _PLACEHOLDER = re.compile(
 )
 """A flag that names a device by a word that stands for several."""
 _ASSIGNED = (
-    r"(?<![\w-])[<$\x7b]{{0,2}}{name}[>\x7d]?\s{{0,3}}(?:=|:|is|in|∈)\s{{0,3}}[`\"'(\[\x7b]{{0,3}}"
-    r"(?P<device>[\w-]{{1,30}})"
+    r"(?<![\w-])[<${]{0,2}%s[>}]?\s{0,3}(?:=|:|is|in|∈)\s{0,3}[`\"'(\[{]{0,3}(?P<device>[\w-]{1,30})"  # %s: the word
 )
+"""A passage that gives a device to such a word: ``X=vmvx``, ``where backend is `llvm-cpu```."""
 
 
 def fill_placeholders(
     calls: Sequence[LocatedCall], body: str, title_device: str | None, find_device: Callable[[str], str | None]
 ) -> list[LocatedCall]:
-    """Return the calls with a device in the place of a placeholder that the report assigns devices to.
+    """Return the calls with a device in the place of a word that stands for several.
 
-    ``--target=X`` with ``X=llvm-cpu`` and ``X=vmvx`` above the columns of a table is a call for each. The device of
-    the title is preferred, else the first one.
+    ``--target=X`` with ``X=llvm-cpu`` and ``X=vmvx`` above the columns of a table becomes a call for the device of
+    the title, else for the first one.
     """
 
     def fill(word: str) -> str:
         found = _PLACEHOLDER.fullmatch(word)
-        name = re.escape(found["value"].strip("<>$" + "\x7b\x7d")) if found else ""
-        assigned = [one["device"] for one in re.finditer(_ASSIGNED.format(name=name), body)] if found else []
+        if found is None:
+            return word
+        name = re.escape(found["value"].strip("<>${}"))
+        assigned = [one["device"] for one in re.finditer(_ASSIGNED % name, body)]
         known = [one for one in assigned if find_device(one) is not None]
         same = [one for one in known if find_device(one) == title_device]
-        return f"{found['flag']}={(same or known)[0]}" if found and known else word
+        return f"{found['flag']}={(same or known)[0]}" if known else word
 
     return [(replace(call, argv=tuple(map(fill, call.argv))), piece) for call, piece in calls]

@@ -73,6 +73,7 @@ def _fill_placeholders(parsed: ParsedIssue, toolchain: str, calls: Sequence[Loca
 
 
 MAX_BODY = 200_000
+"""Characters of a report in which devices are looked for."""
 
 
 def _drop_derived(
