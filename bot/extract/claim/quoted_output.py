@@ -81,7 +81,11 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     Where commands have their output, a block that nothing introduces is no output: it may be a part of a
     specification, or pseudocode.
     """
-    outputs = [piece for piece in pieces if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED]
+    outputs = [
+        piece
+        for piece in pieces
+        if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED and not _lists_packages(piece.text)
+    ]
     outputs += [piece for piece in pieces if _is_printed_module(piece, pieces)]
     typed: dict[int, int] = {}  # a block with a typed command → the row of its first command
     for piece in pieces:
@@ -95,6 +99,15 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     if below:
         return below  # the output of the program, which the commands run once more in another way
     return [piece for piece in outputs if piece in printed or piece.cue is not Cue.NONE or is_expected_output(piece)]
+
+
+def _lists_packages(text: str) -> bool:
+    """True for a list of packages with their versions, to which other facts of the machine may belong."""
+    rows = [row for row in text.split("\n")[:50] if row.strip()]
+    return 2 * sum(_PACKAGE.fullmatch(row) is not None for row in rows) > len(rows)
+
+
+_PACKAGE = re.compile(r"\s{0,8}[A-Za-z][\w-]{1,60}(?:\s{1,40}|\s?(?:==?|:|@)\s?)v?\d{1,4}(?:\.\w{1,20}){2,4}\s{0,8}")
 
 
 def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:

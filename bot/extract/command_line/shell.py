@@ -38,8 +38,12 @@ _COMMAND = re.compile(
 
 
 def is_command(line: str) -> bool:
-    """True if ``line`` calls a program of a compiler, or a Python script."""
-    return bool(_COMMAND.match(line[:2000]))
+    """True if ``line`` calls a program of a compiler, or a Python script. A name with its version is no call."""
+    return _COMMAND.match(line[:2000]) is not None and _VERSION_ROW.fullmatch(line[:2000]) is None
+
+
+_VERSION_ROW = re.compile(r"\s{0,8}[\w.-]{1,60}(?:\s{1,40}|\s?(?:==?|:|@)\s?)v?\d{1,4}(?:\.\w{1,20}){1,4}\s{0,8}")
+"""A row of a list of packages: ``iree-base-compiler  3.6.0``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,8 @@ ECHO = "echo-value"
 
 
 _PLAIN_SHELL = re.compile(
-    rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
+    rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget "
+    rf"|{TOOL_PREFIX}[a-z-]+ (?!\s*v?\d{{1,4}}(?:\.\w{{1,20}}){{1,4}}\s*$)"  # not a package with its version
     r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/"
     r"|for \w+ in [^\n:;]{1,200}; ?(?:do\b|[^\n]{1,4000}; ?end\s*$))"
 )

@@ -985,3 +985,10 @@ def test_output_in_the_section_on_the_actual_behaviour_is_printed() -> None:
         ```
     """
     assert "[1 1]" in extract_repro(body, "wrong gradient").claim.actual
+
+
+def test_a_list_of_packages_is_neither_a_command_nor_output() -> None:
+    packages = "iree-base-compiler  3.6.0\n    iree-base-runtime   3.6.0\n    numpy 2.x, python 3.11, linux"
+    found = extract_repro(f"{PRINTED}\n    I expected `[2 0 0]`.\n\n    ```\n    {packages}\n    ```\n", "argmax")
+    assert found.claim.actual == "[2 -1 -1]"
+    assert found.testcase.steps == (("python", "repro.py"),)
