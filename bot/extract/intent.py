@@ -121,7 +121,11 @@ HEADING_MARKS = (
     _mark(Intent.TRACKING, 3, r"^task ?list|^tasks?\b|^todos?\b|^milestones?\b|^progress\b|^(?:sub-?)?items\b"),
 )
 
-DISCLAIMS = r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
+DISCLAIMS = (
+    r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
+    r"|\b(?:i|we) (?:assume|guess|suppose|understand|take it)(?: that)? (?:it|this|that|the (?:change|removal))"
+    r"(?:['’]s| is| was) (?:intentional|intended|deliberate|by design|on purpose)\b"
+)
 """Words of an author who finds nothing wrong."""
 
 PROSE_MARKS = (

@@ -231,6 +231,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.QUESTION, "Role of a pass", "It is off:\n\n```\nx.on = 0;\n```\n\nIs my understanding correct?", ()),
         (Intent.FAILURE, "Level", "It crashes. I want to know why.\n\n```python\nimport tvm\n```", ()),
         (
+            Intent.QUESTION,
+            "A name is gone in 0.26 - what should I use?",
+            f"I assume it's intentional. Is there a page on the migration?\n\n{TRACE}",
+            (),
+        ),
+        (
             Intent.FEATURE,
             "One flag for large indices",
             "A coarse flag would make this easier to find. Dispatches cannot index beyond 32 bits.",
