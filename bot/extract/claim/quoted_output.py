@@ -10,6 +10,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
 from bot.extract.claim.value_sentences import SCALAR, VALUES, find_repeated_value, find_same_form, find_value_pair
+from bot.extract.command_line.shell import names_package
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -104,10 +105,7 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
 def _lists_packages(text: str) -> bool:
     """True for a list of packages with their versions, to which other facts of the machine may belong."""
     rows = [row for row in text.split("\n")[:50] if row.strip()]
-    return 2 * sum(_PACKAGE.fullmatch(row) is not None for row in rows) > len(rows)
-
-
-_PACKAGE = re.compile(r"\s{0,8}[A-Za-z][\w-]{1,60}(?:\s{1,40}|\s?(?:==?|:|@)\s?)v?\d{1,4}(?:\.\w{1,20}){2,4}\s{0,8}")
+    return 2 * sum(map(names_package, rows)) > len(rows)
 
 
 def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:

@@ -39,11 +39,18 @@ _COMMAND = re.compile(
 
 def is_command(line: str) -> bool:
     """True if ``line`` calls a program of a compiler, or a Python script. A name with its version is no call."""
-    return _COMMAND.match(line[:2000]) is not None and _VERSION_ROW.fullmatch(line[:2000]) is None
+    return _COMMAND.match(line[:2000]) is not None and not names_package(line)
 
 
-_VERSION_ROW = re.compile(r"\s{0,8}[\w.-]{1,60}(?:\s{1,40}|\s?(?:==?|:|@)\s?)v?\d{1,4}(?:\.\w{1,20}){1,4}\s{0,8}")
-"""A row of a list of packages: ``iree-base-compiler  3.6.0``."""
+def names_package(line: str) -> bool:
+    """True for a row of a list of packages: ``iree-base-compiler  3.6.0``, ``numpy==2.4.6``.
+
+    A version has three parts: ``loss 0.25`` is a printed value.
+    """
+    return _PACKAGE.fullmatch(line[:2000]) is not None
+
+
+_PACKAGE = re.compile(r"\s{0,8}[A-Za-z][\w.-]{0,60}(?:\s{1,40}|\s?(?:==?|:|@)\s?)v?\d{1,4}(?:\.\w{1,20}){2,4}\s{0,8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,14 @@ from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece, cut_rows
 from bot.extract.blocks.sections import Cue, IssueSection
-from bot.extract.command_line.shell import PROMPT, PROMPTED_LINE, TOOL_PREFIX, breaks_in_path, is_command
+from bot.extract.command_line.shell import (
+    PROMPT,
+    PROMPTED_LINE,
+    TOOL_PREFIX,
+    breaks_in_path,
+    is_command,
+    names_package,
+)
 from bot.extract.types import Repair
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
@@ -86,8 +93,7 @@ ECHO = "echo-value"
 
 
 _PLAIN_SHELL = re.compile(
-    rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget "
-    rf"|{TOOL_PREFIX}[a-z-]+ (?!\s*v?\d{{1,4}}(?:\.\w{{1,20}}){{1,4}}\s*$)"  # not a package with its version
+    rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
     r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/"
     r"|for \w+ in [^\n:;]{1,200}; ?(?:do\b|[^\n]{1,4000}; ?end\s*$))"
 )
@@ -144,6 +150,8 @@ _OPEN_COMMAND = re.compile(
 def _is_typed(rows: Sequence[str], row: int) -> bool:
     """True for a row that a person types into a shell."""
     line = rows[row]
+    if names_package(line):
+        return False
     alone = is_command(line) or any(one.match(line) for one in (PROMPTED_LINE, _PLAIN_SHELL, _SHOW))
     return alone or _find_loop_end(rows, row) is not None or _is_used(rows, row)
 

@@ -20,6 +20,8 @@ SUFFIX = "_adjoint"
 MAX_PLACES = 24
 """Elements of one gradient that are compared, evenly spread."""
 MAX_SECONDS = 8.0
+MAX_PARAMETERS = 16
+"""Parameters among which those of the gradients are looked for: each choice is tried."""
 _STEP = 1e-5
 """Distance of the arguments, relative to the element. The quotient's own error is then about 1e-10."""
 _KINK = 1e-3
@@ -51,6 +53,7 @@ def compare_gradients(
 
 def _find_parameters(arguments: Sequence[Value], gradients: Sequence[Any]) -> tuple[int, ...]:
     """Return the places of the parameters that the gradients are for, by shape and in order."""
+    demand(len(arguments) <= MAX_PARAMETERS, "parameters of the gradients")
     floats = [at for at, one in enumerate(arguments) if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
     shapes = [np.shape(one) for one in gradients]
     found = [

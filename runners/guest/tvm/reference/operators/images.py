@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
@@ -32,7 +31,7 @@ def resize(call: Call) -> Array:
     image, sizes, layout = call[0], call[1], str(call.get("layout"))
     mode, method = str(call.get("coordinate_transformation_mode")), str(call.get("method"))
     demand(mode in _PLACES, f"the mode {mode}")
-    demand(method in _WEIGHS and (is_float(image) or method == "nearest_neighbor"), f"the method {method}")
+    demand(method == _NEAREST or (method in _WEIGHS and is_float(image)), f"the method {method}")
     demand(len(sizes) == 2 and layout.count("H") == layout.count("W") == 1 and len(layout) == image.ndim, layout)
     for letter, to in zip("HW", sizes, strict=True):
         axis = layout.index(letter)
@@ -43,7 +42,7 @@ def resize(call: Call) -> Array:
 def _resize_axis(image: Array, axis: int, places: list[Fraction], call: Call) -> Array:
     size = image.shape[axis]
     demand(max(size, len(places)) <= MAX_EXTENT, "a large image")
-    if str(call.get("method")) == "nearest_neighbor":
+    if str(call.get("method")) == _NEAREST:
         found = [min(max(_round(place, str(call.get("rounding_method"))), 0), size - 1) for place in places]
         return np.take(image, found, axis=axis)
     weights = np.zeros((len(places), size), dtype=image.dtype)
@@ -84,8 +83,9 @@ def _weigh_cubically(place: Fraction, size: int, call: Call) -> list[tuple[int, 
     return weighed
 
 
-_WEIGHS: dict[str, Any] = {
-    "nearest_neighbor": None,
+_WEIGHS: dict[str, Callable[[Fraction, int, Call], list[tuple[int, float]]]] = {
     "linear": _weigh_linearly,
     "cubic": _weigh_cubically,
 }
+"""Method → the pixels around a place, with their weights."""
+_NEAREST = "nearest_neighbor"
