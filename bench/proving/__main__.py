@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.first_looks.score import list_rounds, load_round
 from bench.pairs.score import summarize
 from bench.proving.dummies import list_dummies
-from bench.proving.grades import HEAD, render_misses, render_reliability, render_row
+from bench.proving.grades import HEAD, render_misses, render_reliability, render_row, render_unchanged
 from bench.proving.play import Done, Job, play_jobs
 from bench.proving.recordings import load
 from bench.proving.telling import AXES
@@ -87,6 +87,9 @@ def main() -> int:
             graded = [one.graded for one in done if (one.set, one.judge) == (name, judge)]
             if graded:
                 write(render_row(name if judge == judges[0] else f"{name}, {judge}", graded))
+    if {"corpus", "retellings"} <= set(sets):
+        told = {name: [one.graded for one in product if one.set == name] for name in ("corpus", "retellings")}
+        write("\n" + render_unchanged(told["corpus"], told["retellings"]))
     for name in (CORPUS, PLANTED):
         runs = load(name)
         write(f"\n{name}: {len(runs.runs)} recorded runs, {len(runs.list_stale())} with other guest programs.")

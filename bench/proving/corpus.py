@@ -15,6 +15,7 @@ from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import StepResult, Testcase
 from runners.core.runs import RunRequest, RunResult
+from runners.sandbox.contract import WORK
 from tests.corpus.cases import Case, cases
 
 MAX_FAILURE_LINES = 60
@@ -122,7 +123,7 @@ def _describe(run: RunResult, good: RunResult | None) -> tuple[str, str, str]:
     step = run.steps[-1]
     if not _is_clean(step):
         text = step.stderr.strip() or step.stdout.strip()
-        lines = [line.replace("/work/", "") for line in text.split("\n")]
+        lines = [line.replace(f"{WORK}/", "") for line in text.split("\n")]
         return "\n".join(lines[-MAX_FAILURE_LINES:]), "", ""
     printed = [line for line in step.stdout.split("\n") if line.strip()]
     if good is None or not _is_clean(good.steps[-1]):

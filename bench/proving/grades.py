@@ -110,6 +110,16 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole}, {100 * part / max(1, whole):.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 
+def render_unchanged(stories: Iterable[Graded], tellings: Iterable[Graded]) -> str:
+    """Return how many tellings get the verdict of the story in its own words, whether it is right or not."""
+    own = {one.name: one.answer.verdict for one in stories if one.grade != "unrecorded"}
+    told = [
+        (own.get(one.name.rpartition("@")[0]), one.answer.verdict) for one in tellings if one.grade != "unrecorded"
+    ]
+    known = [(before, after) for before, after in told if before is not None]
+    return f"retellings with the verdict of their story: {share(sum(a == b for a, b in known), len(known))}."
+
+
 def render_reliability(graded: Iterable[Graded]) -> str:
     """Confidence in bins beside the share that was right or accepted, of answers that accuse."""
     accusing = [one for one in graded if one.accuses and one.grade != "unrecorded"]

@@ -64,9 +64,9 @@ CASES = (
         frozenset({"3.10", "3.11"}),
     ),
     Case(
-        "A tenth and two tenths are not three tenths",
-        'Python 3.11\n\n```python\ntotal = 0.1 + 0.2\nassert total == 0.3, f"got {total}"\n```\n\n'
-        "```\nAssertionError: got 0.30000000000000004\n```\n",
+        "A list in a list, 5000 times, has no deep copy",
+        "Python 3.11\n\n```python\nimport copy\n\nnested = []\nfor _ in range(5000):\n    nested = [nested]\n"
+        "copy.deepcopy(nested)\n```\n\n```\nRecursionError: maximum recursion depth exceeded\n```\n",
         "confirmed",
         frozenset({"3.10", "3.11", "3.12", "3.13"}),
     ),

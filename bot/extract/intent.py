@@ -45,7 +45,12 @@ _TAG = r"^\W{0,3}(?:\[[^\]]{1,40}\]\s*){0,4}\[?\s*"
 TITLE_MARKS = (
     _mark(Intent.FAILURE, 2, r"\[\s*bug\b|\bbug\s*\]|^bug\b"),
     _mark(Intent.FAILURE, 2, r"\b(?:crash|segfault|segmentation fault|hang|wrong (?:result|code|output)|miscompil)"),
-    _mark(Intent.FAILURE, 1, r"\b(?:fails?|failed|failure|errors?|exception|incorrect|broken|can(?:no|')t|unable)\b"),
+    _mark(
+        Intent.FAILURE,
+        1,
+        r"\b(?:fails?|failed|failure|errors?|exception|incorrect|broken|can(?:no|')t|unable"
+        r"|wrong(?:ly)?|inaccurate|mismatch(?:es)?)\b",
+    ),
     _mark(Intent.FEATURE, 4, rf"{_TAG}(?:rfc|pre-?rfc|proposal|discuss(?:ion)?|feature[ -]request|feature|wish)\b"),
     _mark(Intent.FEATURE, 4, r"\[(?:rfc|proposal|discuss(?:ion)?|feature request|feature)\]"),
     _mark(
@@ -285,6 +290,19 @@ ASKS_FOR_CONSENT = re.compile(
 )
 """A sentence that asks whether a change would be taken. Such a text wishes for the change."""
 
+ACCEPTS = re.compile(
+    r"\bnothing (?:here |that needs |which needs )?"
+    r"(?:to (?:be )?(?:fix|mend|repair|change)(?:ed)?|(?:is|was) (?:broken|at fault))\b"
+    r"|\b(?:that|this|it|which|error|message)(?:['’]s| is) (?:clear|fair) enough\b"
+    r"|\b(?:i|we) (?:do |fully |also )?(?:understand|reali[sz]e|know|accept|get)(?: that)? [^.?!\n;]{1,60}"
+    r"\b(?:is|are|was|were)(?: not|n['’]t) (?:yet |really |a )?"
+    r"(?:supported|covered|implemented|stable|meant|intended|allowed|part of)\b"
+    r"(?![^.?!\n]{0,60}\bbut\b)"
+    r"|\b(?:this|it) is not a (?:bug|defect|regression)\b(?![^.\n]*\?)",
+    re.I,
+)
+"""Words of an author who takes what the text shows for right."""
+
 REQUESTS = re.compile(r"^\W{0,3}(?:rfc|feature request)\b", re.I)
 """A title with the tag of a request."""
 
@@ -316,6 +334,8 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         return Intent.QUESTION
     if _wishes_and_offers(parsed):
         return Intent.FEATURE
+    if _accepts_what_it_shows(parsed):
+        return Intent.QUESTION
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
@@ -356,6 +376,17 @@ def _wishes_and_offers(parsed: ParsedIssue) -> bool:
     wishes = any(map(WISHES.search, lines)) or REQUESTS.search(parsed.issue.title[:300]) is not None
     asked = (wishes and any(map(OFFERS.search, lines))) or any(map(ASKS_FOR_CONSENT.search, lines))
     return asked and not _calls_it_wrong(parsed) and not any(map(SUSPECTS.search, filter(ASKS.search, lines)))
+
+
+def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
+    """True for a text that calls what it shows right, and nothing wrong: ``which is clear enough, I know that …``."""
+    lines = _split_lines(parsed.prose)
+    suspicious = any(map(SUSPECTS.search, filter(ASKS.search, lines)))
+    marks = _match(TITLE_MARKS, (parsed.issue.title[:300],))
+    titled = any(intent is not Intent.FAILURE and points > USUAL for intent, points in marks)
+    others = (line for line in lines if not ACCEPTS.search(line))
+    tells = not titled and any(map(TELLS_OF_FAILURE.search, others))
+    return any(map(ACCEPTS.search, lines)) and not (suspicious or tells or _calls_it_wrong(parsed))
 
 
 def _calls_it_wrong(parsed: ParsedIssue) -> bool:

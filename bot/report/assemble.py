@@ -18,12 +18,13 @@ from bot.suspects.rank import make_query
 from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.judge import judge, judge_without_running
-from bot.verdict.other_values import accept_other_values, refuse_other_values
+from bot.verdict.other_values import accept_other_values, accept_voted_values, refuse_other_values
 from bot.verdict.same_failure import match_posted_calls, match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
 from runners.core.failure.printed.named_builds import mark_by_named_builds
+from runners.core.failure.printed.shown_values import mark_by_shown_values
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
@@ -123,7 +124,9 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     assumed = isinstance(asked.extraction, Repro) and bool(asked.extraction.assumed)
     runs = refuse_other_values(accept_other_values(plan.claim, seen.observations))
-    runs = match_posted_calls(plan, mark_by_named_builds(plan, runs), assumed=assumed)
+    runs = mark_by_shown_values(plan, mark_by_named_builds(plan, runs))
+    runs = accept_voted_values(plan.order[-1], runs, seen.findings)
+    runs = match_posted_calls(plan, runs, assumed=assumed)
     return Evidence(
         plan=plan,
         observations=mark_costly_runs(plan, match_same_failures(plan, runs)),

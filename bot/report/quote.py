@@ -38,8 +38,10 @@ _MARKER = re.compile(r"<!(?=--\s*reprobot)", re.IGNORECASE)
 _BACKLINK = re.compile(r"(?<=#)(?=\d)|(?<=[Gg][Hh]-)(?=\d)|(?<=:)(?=//)|(?<=[Ww]{3})(?=\.)")
 _COMMANDS = re.compile(r"^(\s*)(::)", re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
-_OPENING = re.compile(r"^(\d*)([-+=.:)])")  # a list, a rule or an underline, at the start of a line only
-_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
+_OPENING = re.compile(r"^(\d*)([.)](?=\s|$)|(?<!\d)[-+=:])")
+"""A list, a rule or an underline, at the start of a line only. The version ``3.2.0`` begins no list."""
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
+"""Parentheses have a meaning behind brackets only, which are escaped: so a terminal shows fewer backslashes."""
 
 
 def clean_text(text: str) -> str:

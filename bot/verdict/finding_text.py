@@ -16,6 +16,8 @@ from runners.core.failure.tensor_difference import OUTCOMES
 from runners.core.findings import (
     ADDED_IN,
     BY_DEFINITION,
+    BY_POINTS,
+    BY_REWRITE,
     CALL_FAULT,
     CONTROL,
     FAILURE_GONE,
@@ -156,11 +158,25 @@ def _count(n: int, noun: str) -> str:
 
 
 def _describe_operand(evidence: Evidence, summary: str) -> str:
+    if "at" in evidence:
+        step = _OPERATIONS.get(str(evidence.get("operation")), "an operation outside its range")
+        return (
+            f"{_name(evidence, 'function')} computes {_name(evidence, 'at')} by {step}, which has no defined result;"
+            " every value with a defined result is right"
+        )
     gone = _describe_control(evidence)
     return (
         f"{_name(evidence, 'operation')} in {_place(evidence)} has the step {_number(evidence, 'value')}, and a step"
         " must be positive" + (f"; with step 1 instead, {gone}" if gone else "")
     )
+
+
+_OPERATIONS = {
+    "an overflow": "an operation that overflows a signed integer",
+    "a shift": "a shift by the number of bits or further",
+    "a cast": "a cast of a value that its type cannot hold",
+    "clz of 0": "`clz` of zero",
+}
 
 
 def _describe_unwritten(evidence: Evidence, summary: str) -> str:
@@ -177,14 +193,15 @@ def _describe_unwritten(evidence: Evidence, summary: str) -> str:
 _RULES = {
     Rule.PARALLEL_WRITES: "calls {of} parallel, and all iterations along this dimension write the same element",
     Rule.LIVE_ARGUMENT: "writes into {of}, which is read again later",
-    Rule.ZERO_DIVISOR: "divides by zero: the input {of} holds zeros",
+    Rule.ZERO_DIVISOR: "divides by zero: {of} holds zeros",
     Rule.DATAFLOW_OUTPUT: "does not give out {of}, which is read after the block",
-    Rule.SHIFT_TOO_FAR: "shifts by the number of bits or further: the input {of} holds the amounts",
+    Rule.SHIFT_TOO_FAR: "shifts by the number of bits or further: {of} holds the amounts",
     Rule.MISSING_INIT: "adds to {of} over a reduction axis and never sets it, so it adds to what the caller passes",
     Rule.OTHER_ACCESS: "accesses {of} beside what its `T.reads` and `T.writes` declare, which schedules trust",
     Rule.ARGUMENT_ORDER: "has the order of {of}, and the function takes its parameters in the order of definition",
     Rule.SAFEGUARD_OFF: "switches a safeguard of the compiler off by {of}, and does not keep its conditions",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
+    Rule.WRONG_EXTENT: "takes {of} for an extent, and gives the shape another number of elements than the tensor has",
 }
 
 
@@ -252,8 +269,12 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f" {_name(evidence, 'option')}"
     ),
     CallFault.DEMOTED: lambda evidence: (
-        f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the testcase"
-        f" {'computes in' if evidence.get('values') is True else 'passes'} {_name(evidence, 'given')};"
+        f"the compiler turns {_name(evidence, 'given')} into {_name(evidence, 'taken')} by default, and the"
+        f" testcase {'computes in' if evidence.get('values') is True else 'passes'} {_name(evidence, 'given')};"
+        f" {_name(evidence, 'flag')} keeps the type"
+    ),
+    CallFault.TYPE_REPLACED: lambda evidence: (
+        f"the testcase asks the compiler to turn {_name(evidence, 'given')} into {_name(evidence, 'taken')};"
         f" {_name(evidence, 'flag')} keeps the type"
     ),
     CallFault.PARAMETER: lambda evidence: (
@@ -415,6 +436,16 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
 def _describe_reference(evidence: Evidence, summary: str) -> str:
     if evidence.get("name") == BY_DEFINITION:
         return _describe_definition(evidence)
+    if evidence.get("name") == BY_POINTS and evidence.get(VOTE) == Vote.DIFFERS:
+        return (
+            f"{_on(evidence)}, {_name(evidence, 'function')} returns {_name(evidence, 'returned')}; at"
+            f" {_name(evidence, 'at')}, the value is {_name(evidence, 'expected')}"
+        )
+    if evidence.get("name") == BY_REWRITE and evidence.get(VOTE) == Vote.DIFFERS:
+        return (
+            f"{_on(evidence)}, {_name(evidence, 'function')} computes {_name(evidence, 'returned')} at"
+            f" {_name(evidence, 'at')} from generated arguments; before, the value is {_name(evidence, 'expected')}"
+        )
     by_onnx = str(evidence.get("name")).startswith("ONNX")
     who = {"ONNX": "ONNX's evaluator", "ONNX shapes": "ONNX's shape inference"}.get(
         str(evidence.get("name")), "NumPy"

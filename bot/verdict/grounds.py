@@ -60,6 +60,7 @@ class Ground(StrEnum):
     RELEASES_DIFFER = "releases-differ"
     PASS_NAMED = "pass-named"
     CRASHES = "crashes"
+    NO_VALUE = "no-value"
 
 
 BASES = frozenset(list(Ground)[:7])
@@ -72,6 +73,7 @@ IN_FAVOUR = frozenset(
         Ground.RELEASES_DIFFER,
         Ground.PASS_NAMED,
         Ground.CRASHES,
+        Ground.NO_VALUE,
     }
 )
 """Grounds that strengthen a verdict. All others beside ``BASES`` weaken it."""
@@ -110,6 +112,7 @@ MEANINGS = {
     Ground.RELEASES_DIFFER: "one release fails as reported, and another runs the testcase cleanly",
     Ground.PASS_NAMED: "a search names the pass or the phase that causes the failure",
     Ground.CRASHES: "a signal ends each failing run, which no testcase may cause by what it asks",
+    Ground.NO_VALUE: "the report shows a value, and the compiler's own error ends each run before there is one",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
     Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",

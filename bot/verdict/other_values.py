@@ -5,6 +5,8 @@ uninitialised buffer prints other values each time. The run becomes evidence onc
 another build: then this build behaves differently. No more than two other outputs may appear on all builds together;
 outputs of builds whose runs disagree do not count.
 
+A reference may compute the value of the newest release, and another one than that of a release that fails.
+
 A report may quote the right output, and a build print it in some runs and something else in others. The program and
 the build are the same, so that the other output is wrong.
 """
@@ -16,7 +18,9 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
-from runners.core.protocol import Answer, Claim, Exited, Observation, Outcome, Variant
+from runners.core.failure.printed.output import are_equal_lines, split_lines
+from runners.core.findings import Vote, get_vote
+from runners.core.protocol import Answer, Claim, Exited, Finding, Observation, Outcome, Variant
 
 MAX_OTHERS = 2
 """Outputs beside the reported one. More of them come from uninitialised memory."""
@@ -70,6 +74,36 @@ def refuse_other_values(observations: Sequence[Observation]) -> tuple[Observatio
         else seen
         for seen in observations
     )
+
+
+PRINTS_RIGHT_VALUES = "prints what a computation without the compiler gives"
+
+
+def accept_voted_values(
+    newest: str, observations: Sequence[Observation], findings: Sequence[Finding]
+) -> tuple[Observation, ...]:
+    """Return the observations, with runs as clean that print what a reference computes on the newest release.
+
+    A reference must compute another value than a build that fails as reported.
+    """
+    votes = [(str(one.evidence.get("version")), vote) for one in findings if (vote := get_vote(one)) is not None]
+    failing = {seen.version for seen in observations if seen.outcome is Outcome.MATCH}
+    wrong = any(vote is Vote.DIFFERS and version in failing for version, vote in votes)
+    right = {vote for version, vote in votes if version == newest} == {Vote.AGREES}
+    printed = [split_lines(seen.excerpt) for seen in observations if seen.version == newest and _is_unjudged(seen)]
+    if not (wrong and right and printed):
+        return tuple(observations)
+    return tuple(
+        msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_RIGHT_VALUES)
+        if _is_unjudged(seen) and are_equal_lines(split_lines(seen.excerpt), printed[0])
+        else seen
+        for seen in observations
+    )
+
+
+def _is_unjudged(seen: Observation) -> bool:
+    own = seen.variant is Variant.ORIGINAL and seen.outcome is Outcome.OTHER_FAILURE
+    return own and seen.ended == Exited(code=0)
 
 
 def _get_cell(seen: Observation) -> tuple[str, str, Variant]:

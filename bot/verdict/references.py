@@ -8,11 +8,12 @@ the same fault.
 from __future__ import annotations
 
 from bot.extract.python.reference.own_reference import computes_reference, runs_exported_model
+from bot.extract.python.reference.round_trip import checks_round_trip
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
 from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE, TWINS_DIFFER
-from runners.core.findings import BY_DEFINITION, LEVEL, Vote, get_vote
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, LEVEL, Vote, get_vote
 from runners.core.protocol import Answer, FindingKind
 from runners.toolchains import find_toolchain
 
@@ -22,9 +23,18 @@ ONNX = "ONNX's evaluator, from the same model and inputs"
 OWN = "a computation of the testcase's own, without the compiler"
 
 
+ROUND_TRIP = "the compiler's own object, before it was printed and read again"
 FRAMEWORK = "the framework's own run of the model that the testcase exports"
 ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
-_VOTERS = {BY_DEFINITION: DEFINITIONS, "ONNX": ONNX, "ONNX shapes": ONNX_SHAPES}
+REWRITE = "the same function before the pass or the schedule, with generated arguments"
+POINTS = "the expression itself, evaluated at points of its domain"
+_VOTERS = {
+    BY_DEFINITION: DEFINITIONS,
+    BY_POINTS: POINTS,
+    BY_REWRITE: REWRITE,
+    "ONNX": ONNX,
+    "ONNX shapes": ONNX_SHAPES,
+}
 
 
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
@@ -48,6 +58,8 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
             )
     if (devices := _list_twin_devices(evidence)) and devices[1:]:
         found.append(ReferenceVote(reference=f"the program on {join_names(devices)}, which differ", wrong=True))
+    if checks_round_trip(evidence.plan.testcase):
+        found.append(ReferenceVote(reference=ROUND_TRIP, wrong=True))
     good = evidence.find_versions(Answer.GOOD)
     if good:
         found.append(ReferenceVote(reference=join_names([quote_span(one) for one in good[-3:]]), wrong=True))
@@ -64,6 +76,8 @@ _SHORT = {
     ONNX: "ONNX's evaluator",
     ONNX_SHAPES: "ONNX's shape inference",
     DEFINITIONS: "an interpreter of the operations' definitions",
+    POINTS: "the expression's own values",
+    REWRITE: "the same function before the pass or the schedule",
     FRAMEWORK: "the framework's own run of the exported model",
     OWN: "the testcase's own computation",
 }

@@ -85,6 +85,10 @@ class ClaimKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+ANY_ERROR = "error"
+"""A wish for an error of any type, in `Claim.wished`."""
+
+
 class Claim(Wire, frozen=True, kw_only=True):
     """The reporter's claim, as far as the text of the report states it."""
 
@@ -105,6 +109,13 @@ class Claim(Wire, frozen=True, kw_only=True):
     """True if the report calls the failure flaky: then more than two runs have to agree."""
     accused: tuple[Name, ...] = ()
     """Names in the title that look like code: passes, operators, functions. Not all of them are the compiler's."""
+    intended: bool = False
+    """True if the report calls the error that it quotes its own doing: the report is about something beside it."""
+    wished: tuple[Name, ...] = ()
+    """Exceptions with which the program should end, by the report; `ANY_ERROR` where any error would do."""
+    shown: Annotated[tuple[Name, ...], msgspec.Meta(max_length=40)] = ()
+    """Rows of values that a report on wrong values shows outside its code, with a space between the values. Whether
+    they are printed, expected or neither is open: a run of the reported build decides."""
 
 
 # ---------------------------------------------------------------------------------------------- one probe

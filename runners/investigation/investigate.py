@@ -10,6 +10,7 @@ from concurrent.futures import Future
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
+from runners.core.findings import Vote, get_vote
 from runners.core.protocol import (
     Answer,
     BuildRange,
@@ -65,6 +66,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     builds = BuildsBetween(state)
     with tools.progress.stage("diagnosis"):
         findings = cause.find() or _ask_references(state)
+        findings = (*findings, *_ask_about_newest(state, findings))
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
         findings = (*findings, *compare_results(state), *_check_reach(state), *run_with_younger_packages(state))
@@ -92,6 +94,20 @@ def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
             state.seen.extend(asked.controls)
             votes += asked.findings
     return tuple(votes)
+
+
+def _ask_about_newest(state: InvestigationState, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Ask the references about the newest release, if its values decide nothing and an older one's are wrong."""
+    plan, newest = state.plan, state.plan.order[-1]
+    votes = {str(one.evidence.get("version")): vote for one in findings if (vote := get_vote(one)) is not None}
+    seen = next((one for one in state.seen if _shows_values(one, plan, newest)), None)
+    if not plan.diagnose or Vote.DIFFERS not in votes.values() or newest in votes or seen is None or state.is_late:
+        return ()
+    if any(one.version == newest and one.answer is not Answer.SKIP for one in state.seen):
+        return ()
+    asked = state.tools.ask_references(Failure(testcase=plan.testcase, seen=seen, clean=None))
+    state.seen.extend(asked.controls)
+    return asked.findings
 
 
 def _shows_values(seen: Observation, plan: Plan, version: str) -> bool:

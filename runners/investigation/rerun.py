@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from runners.core.bisection import releases
+from runners.core.bisection.rate import count_clean_runs
 from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
 from runners.investigation.after_answer import REPEATS
 from runners.investigation.state import Configuration, InvestigationState
@@ -69,6 +70,7 @@ def confirm_other_failure(state: InvestigationState, configuration: Configuratio
 def rerun_flaky(state: InvestigationState, configuration: Configuration, findings: Iterable[Finding]) -> None:
     """Rerun the newest flaky release up to REPEATS times; prefer one whose cause is known.
 
+    A newest release that was clean is rerun until its clean runs are no luck at the rate of the flaky one.
     A release whose answers agree while its output differs is rerun up to AGREEING times. Random numbers that the
     testcase draws come anew under any conditions: then only they vary.
     """
@@ -81,7 +83,19 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
         _rerun_release(state, configuration, version, AGREEING, vary=cause != "randomness")
     flaky = _skip_unchanged(state, state.find_disagreeing(configuration))
     for version in ([v for v in flaky if v in causes] or flaky)[-1:]:
-        _rerun_release(state, configuration, version, REPEATS, vary=causes.get(version) != "randomness")
+        vary = causes.get(version) != "randomness"
+        _rerun_release(state, configuration, version, REPEATS, vary=vary)
+        _rerun_clean(state, configuration, version, vary=vary)
+
+
+def _rerun_clean(state: InvestigationState, configuration: Configuration, flaky: str, *, vary: bool) -> None:
+    """Run the newest release as often as it takes to tell a fix from luck, if REPEATS runs are enough."""
+    newest = state.plan.order[-1]
+    bad, runs = state.count_failures(configuration, flaky)
+    if newest == flaky or state.combine_answers(configuration).get(newest) is not Answer.GOOD or not 0 < bad < runs:
+        return
+    if (wanted := count_clean_runs(bad, runs)) <= REPEATS:
+        _rerun_release(state, configuration, newest, wanted, vary=vary)
 
 
 def _rerun_release(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,7 @@ from runners.core.bisection import releases
 from runners.core.conditions import COULD_DIFFER, USUAL, choose_conditions
 from runners.core.failure.costs import mark_costly_runs
 from runners.core.failure.printed.named_builds import mark_by_named_builds
+from runners.core.failure.printed.shown_values import mark_by_shown_values
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
@@ -159,6 +160,12 @@ class InvestigationState:
             self.plan.order, self._mark_seen(), configuration.variant, configuration.device
         )
 
+    def count_failures(self, configuration: Configuration, version: str) -> tuple[int, int]:
+        """Return how many runs of a release were bad, and how many were good or bad."""
+        grouped = releases.group_answers(self._mark_seen(), configuration.variant, configuration.device)
+        answers = grouped.get(version, [])
+        return answers.count(Answer.BAD), len(answers) - answers.count(Answer.SKIP)
+
     def find_unchanged(self, variant: Variant = Variant.ORIGINAL) -> Observation | None:
         """Return a run of the earlier answer's release, if the newest release ends as that run did.
 
@@ -238,7 +245,8 @@ class InvestigationState:
         meanwhile()
         if configuration is self.original:
             for _ in as_completed(pending):
-                self._expect_reruns([future.result() for future in pending if future.done()])
+                running = {cell.version for cell, future in zip(cells, pending, strict=True) if not future.done()}
+                self._expect_ahead([future.result() for future in pending if future.done()], running)
         self.seen.extend([future.result() for future in pending])
 
     def run_each(self, configurations: Sequence[tuple[Configuration, str]], *, vary: bool = True) -> None:
@@ -257,12 +265,23 @@ class InvestigationState:
         for configuration, version in configurations:
             self.run(configuration, [version], vary=vary)
 
-    def _expect_reruns(self, ended: Sequence[Observation]) -> None:
-        """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""
+    def _expect_ahead(self, ended: Sequence[Observation], running: Collection[str]) -> None:
+        """Announce the runs that the answers so far make certain: of the search, and then the reruns.
+
+        None for a hang: each costs the time limit. While no build is known to fail, the next answer may make a run of
+        the search certain, and a rerun would take its slot.
+        """
         if self.is_exhausted or self.plan.claim.kind is ClaimKind.HANG:
             return
         seen = [*self.seen, *ended]
         answers = releases.combine_answers(seen, Variant.ORIGINAL, self.plan.device)
+        probes = releases.list_certain_probes(self.plan.order, answers, running) if self.plan.bisect else ()
+        for version in probes:
+            if (version, 1) not in self._expected:
+                self._expected.add((version, 1))
+                self.tools.expect(configure_cell(self.plan, self.original, version), 1)
+        if running and self.plan.bisect and Answer.BAD not in answers.values():
+            return
         memory = self._depends_on_memory(seen)
         for version in releases.list_deciding(self.plan.order, answers, certain=True):
             cell = configure_cell(self.plan, self.original, version)
@@ -275,8 +294,9 @@ class InvestigationState:
                 self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
 
     def _mark_seen(self) -> Sequence[Observation]:
-        """Return the runs, with those that took too much as failing. The records themselves stay as they are."""
-        return mark_costly_runs(self.plan, mark_by_named_builds(self.plan, self.seen))
+        """Return the runs, with those that all runs together decide. The records themselves stay as they are."""
+        judged = mark_by_shown_values(self.plan, mark_by_named_builds(self.plan, self.seen))
+        return mark_costly_runs(self.plan, judged)
 
     def count_runs(self, configuration: Configuration, version: str) -> int:
         return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)

@@ -50,7 +50,8 @@ class _StartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    probe_file: Text | None
+    probe_file: Annotated[str, msgspec.Meta(max_length=160 * 1024)] | None
+    """Longer than other texts: the arguments and results of calls may have thousands of elements."""
 
 
 class _SessionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

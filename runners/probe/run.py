@@ -146,7 +146,7 @@ def _make_job(view: View, layout: Layout, task: Task, *, is_shared: bool = False
     inside = {name: view.translate(value) for name, value in {**task.variables, **task.conditions.early}.items()}
     if "LD_LIBRARY_PATH" in inside and libraries:
         inside["LD_LIBRARY_PATH"] += ":" + libraries["LD_LIBRARY_PATH"]
-    path = f"{view.translate(GUEST_ENV)}/bin:/usr/bin:/bin"
+    path = ":".join((f"{view.translate(GUEST_ENV)}/bin", *_list_tool_folders(task, view), "/usr/bin", "/bin"))
     return {
         "files": task.testcase.files,
         "steps": [_make_step_job(step, task, view, is_shared=is_shared) for step in task.testcase.steps],
@@ -164,6 +164,13 @@ def _make_job(view: View, layout: Layout, task: Task, *, is_shared: bool = False
         "compile_functions": task.guest.compile_functions,
         "reports_at_exit": task.guest.reports_at_exit,
     }
+
+
+def _list_tool_folders(task: Task, view: View) -> dict[str, None]:
+    """Return the folders of the compiler's own programs, by which a testcase may start them as its author did."""
+    listed = ((name, (tool,) if isinstance(tool, str) else tool) for name, tool in task.tools.items())
+    own = (words[0] for name, words in listed if len(words) == 1 and os.path.basename(words[0]) == name != "python")
+    return dict.fromkeys(os.path.dirname(view.translate(program)) for program in own)
 
 
 def _make_step_job(step: tuple[str, ...], task: Task, view: View, *, is_shared: bool) -> dict[str, object]:

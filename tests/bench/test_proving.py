@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 
 from bench.proving import recordings as recorded
 from bench.proving.dummies import list_dummies, make_memorizer, play_inconclusive
-from bench.proving.grades import Answer, Graded, Label, grade_answer, render_misses, render_row
+from bench.proving.grades import Answer, Graded, Label, grade_answer, render_misses, render_row, render_unchanged
 from bench.proving.recordings import Recordings, Replay
 from bench.proving.story import Story
 from bench.proving.telling import AXES, Telling, draw, plain, render, shrink
@@ -73,6 +73,18 @@ def test_an_answer_that_lacks_a_recorded_run_counts_for_nothing() -> None:
     assert "1 (+1 unrecorded)" in row
     assert "1 of 1, 100 %" in row
     assert render_misses(graded) == ""
+
+
+def test_a_telling_is_unchanged_if_its_verdict_is_that_of_its_story() -> None:
+    """Right or wrong. Tellings without a recorded run, or of an unknown story, do not count."""
+    own, other = Answer(verdict="inconclusive"), Answer(verdict="fixed")
+    story = Graded(name="a", label=LABEL, answer=own, grade="useless")
+    told = [
+        Graded(name=f"a@{at}", label=LABEL, answer=answer, grade="useless") for at, answer in enumerate((own, other))
+    ]
+    unknown = Graded(name="b@0", label=LABEL, answer=other, grade="right")
+    absent = Graded(name="a@2", label=LABEL, answer=other, grade="unrecorded")
+    assert "1 of 2, 50 %" in render_unchanged([story], [*told, unknown, absent])
 
 
 @example(3448279)

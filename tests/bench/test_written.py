@@ -12,6 +12,8 @@ from bot.cli.context import read_issue
 from bot.extract import extract
 from bot.extract.types import Intent
 
+pytestmark = pytest.mark.thorough
+
 FIRST_LOOKS = Path(__file__).parents[2] / "bench" / "first_looks"
 
 

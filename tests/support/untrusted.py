@@ -10,10 +10,14 @@ from datetime import date
 
 from bot.extract import extract
 from bot.extract.blocks.kinds import is_environment
-from bot.extract.claim.value_sentences import find_same_form, find_value_pair
+from bot.extract.blocks.markdown import parse_markdown
+from bot.extract.claim.drawn_values import drop_drawn_values
+from bot.extract.claim.shown_values import list_shown_values
+from bot.extract.claim.value_sentences import find_printed_values, find_same_form, find_value_pair
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
 from bot.extract.python.reference.printed_rows import find_printed_rows
+from bot.extract.python.reference.round_trip import checks_round_trip
 from bot.forge.run_record import decode_record
 from bot.forge.source import parse_issue
 from bot.forge.sticky_comment import parse_report, parse_sticky_comment
@@ -30,7 +34,7 @@ from runners.core.failure.compare import compare_signatures
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
-from runners.core.failure.parse import parse_signature
+from runners.core.failure.parse import find_exception_before_crash, parse_signature
 from runners.core.failure.printed.output import read_output
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.failure.tensor_difference import read_tensors
@@ -42,6 +46,7 @@ from runners.toolchains import ALL_FAILURES, find_toolchain
 from runners.toolchains.iree.diagnosis.dispatch_traces import read_trace
 from runners.toolchains.iree.diagnosis.python_programs.embedded import list_embedded
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
+from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
 from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
@@ -157,6 +162,13 @@ READERS: Mapping[str, Reader] = {
         text, ALL_FAILURES, actual=text.replace("x", "y"), expected=text.replace("x", "z")
     ),
     "value sentences": find_value_pair,
+    "printed values": find_printed_values,
+    "drawn values": lambda text: drop_drawn_values(text, text),
+    "shown values": lambda text: list_shown_values(parse_markdown(text), ()),
+    "round trip": lambda text: checks_round_trip(make_program(text)),
+    "exception before a crash": lambda text: find_exception_before_crash(
+        f"Traceback (most recent call last)\n{text}Fatal Python error: {text}<no Python frame>", ALL_FAILURES
+    ),
     "same form": lambda text: [find_same_form(text[:200], text), find_same_form("sum: 3 of 4", text)],
     "environment": is_environment,
     "quoted words": _judge_told,
@@ -175,6 +187,7 @@ READERS: Mapping[str, Reader] = {
     "trace": read_trace,
     "rules of operations": lambda text: find_broken_rule(make_module(text)),
     "undefined operands": lambda text: find_fault(make_module(text)),
+    "computed operands": lambda text: find_computed_operand(make_module(text)),
     "unwritten tensors": lambda text: find_unwritten(make_module(text)),
     "modules in strings": lambda text: list_embedded(
         Testcase(

@@ -76,8 +76,13 @@ def read_cue(intro: str) -> Cue:
     announced = bool(sentences) and sentences[-1].rstrip().endswith(":")
     for text in reversed(sentences[-1:] if announced else sentences[-2:]):
         for cue, pattern in _CUES:
-            if pattern.search(text) and not (cue in (Cue.WORKS, Cue.EXPECTED) and _HOPE.search(text)):
-                return cue
+            if not pattern.search(text):
+                continue
+            if cue in (Cue.WORKS, Cue.EXPECTED) and _HOPE.search(text):
+                continue
+            if cue is Cue.WORKS and _SILENT.search(text):
+                return Cue.FAILS
+            return cue
     return Cue.NONE
 
 
@@ -90,7 +95,20 @@ _HOPE = re.compile(
 )
 """An expectation, or the opposite, or a fault that shows no message: neither a statement that the block below works,
 nor an announcement of expected output."""
+_SILENT = re.compile(
+    r"(?:works?|passes|succeeds?|compiles|runs?|no (?:error|warning)s?)\b[^.\n]{0,60}[,;:)]? "
+    r"(?:and|but|yet|however|though|still|while)\b(?![^.\n]*\b(?:above|previous|former"
+    r"|(?:first|second|other|original) (?:one|version|variant|form|block|program|snippet|script|call))\b)"
+    r"[^.\n]{0,60}\b(?:wrong|incorrect\w*|garbage|differs?|nans?|mismatch\w*|not (?:right|correct|the same))\b",
+    re.I,
+)
+"""A failure without a message: each step succeeds, and the result of the same program is wrong."""
 _CUE_WORDS = (
+    (  # ``expected `7`, we see``: the last clause announces the block
+        Cue.OUTPUT,
+        r"[,;] (?:but |and |yet )?(?:we|i|it|one) (?:actually |now |only )?(?:sees?|saw|gets?|got|observed?|prints?"
+        r"|gives?|returns?)\W*$",
+    ),
     (
         Cue.FAILS,
         r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"

@@ -17,7 +17,7 @@ from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
 from runners.core.failure.parse import NATIVE, parse_signature
-from runners.core.protocol import Signature
+from runners.core.protocol import ANY_ERROR, Signature
 from runners.toolchains import ALL_FAILURES
 
 
@@ -112,12 +112,54 @@ def _cut_sentence(text: str, end: int) -> str:
     return re.split(r"(?<=[.!?])\s|\n\s*\n", text[max(0, end - MAX_BEFORE) : end])[-1]
 
 
+def list_wished(title: str, document: Document) -> tuple[str, ...]:
+    """Return the exceptions that a report asks for: ``it should fail, but with a ValueError``."""
+    found: dict[str, None] = {}
+    if _RATHER_THAN_RAISING.search(title):
+        found.setdefault(ANY_ERROR)
+    for prose in document.prose:
+        text = prose.text[:MAX_TEXT]
+        for match in (*_EXCEPTION.finditer(text), *_SOME_ERROR.finditer(text)):
+            before = _cut_sentence(text, match.start())
+            if _BUT_WITH.match(before):
+                before = _cut_sentence(text, match.start() - len(before) - 1)
+            if _WISH.search(before) and not _NEGATED.search(before) and not _BUT_GOT.search(before):
+                found.setdefault(match[1] if match.re is _EXCEPTION else ANY_ERROR)
+    return tuple(found)[:MAX_WISHED]
+
+
+MAX_TEXT, MAX_WISHED = 20_000, 8
+_NEGATED = re.compile(r"(?:\b(?:not|never|no|without)|n['’]t)\s+(?:(?!but\b)\w+\s+){0,3}`{0,2}$", re.I)
+"""Words before an exception that the report would rather not have."""
+_BUT_GOT = re.compile(
+    r"\b(?:but|and) (?:(?:i|we) (?:get|see)|(?:(?:i|we|it) )?(?:gets|got|saw|gives|raises|throws))\b", re.I
+)
+"""Words between a wish and what came instead."""
+_BUT_WITH = re.compile(r"(?:but|and|just|only|preferably|ideally)\b", re.I)
+_SOME_ERROR = re.compile(
+    r"\b(?:an?|the|some) (?:(?:clean|proper|clear|nice|readable|helpful|normal|regular|python|plain|real|decent|usual"
+    r"|compile|compiler|verifier|catchable) ){0,2}(error|exception|diagnostic)s?\b",
+    re.I,
+)
+_RATHER_THAN_RAISING = re.compile(
+    r"\b(?:instead of|rather than) (?:(?:an?|the|giving|returning|printing|failing with)\s){0,2}"
+    r"(?:\w+ )?(?:rais\w+|throw\w+|errors?|exceptions?|diagnostics?|report\w+)\b",
+    re.I,
+)
+
+
 _TOLD_MESSAGE = re.compile(
     r"\bmessages?\b(?:[ \n]+(?:is|was|says|reads|saying|stating|like|of|as follows))?[ \n]*[:,]?[ \n]*"
     r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
 )
 _EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")
-_WISH = re.compile(r"\b(?:expect\w*|should|would|better|instead|wish|rather)\b", re.I)
+_WISH = re.compile(
+    r"\b(?:expect\w*|should|would|better|instead|wish|rather|prefer\w*|ideally|acceptable|either"
+    r"|(?:i|we) (?:thought|assumed|believed?)|supposed to"
+    r"|could (?:\w+ )?(?:live|accept|raise|throw|give|be)|(?:happy|fine|ok(?:ay)?) with)\b|\bno `{0,2}$",
+    re.I,
+)
+"""Words before an exception that a report does not tell of: the report asks for the exception, or has seen none."""
 MAX_BEFORE = 400
 """Characters above a message in which its exception may be named. A paragraph may have thousands of messages."""
 _FEWEST_WORDS = 3

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.value_sentences import SCALAR, VALUES, find_repeated_value, find_same_form, find_value_pair
+from bot.extract.claim.value_sentences import (
+    SCALAR,
+    VALUES,
+    find_repeated_value,
+    find_same_form,
+    find_value_pair,
+    holds_garbage,
+)
 from bot.extract.command_line.shell import names_package
+from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
 
 
 _EXPECT_SPAN = re.compile(
-    r"(?:expect(?:ed|s)?|(?:should|must) (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is"
-    r"|(?:right|correct) (?:would be|is))"
+    r"(?:expect(?:ed|s)?|(?<!\bI )(?<!\bwe )(?<!\byou )(?:should|must) (?:be|print|have|give|return|say)"
+    r"|want(?:ed)?|correct \w+ is|(?:right|correct) (?:would be|is))"
     r"(?:(?!\bnot?\b)(?:[^`\n.]|\.(?=\d))){0,60}$",
     re.I,
 )
@@ -38,10 +47,13 @@ _ACTUAL_SPAN = re.compile(
 )
 
 
-def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[str] = ()) -> tuple[str, str]:
+def read_quoted_output(
+    document: Document, pieces: Sequence[Piece], good: Sequence[str] = (), code: str = ""
+) -> tuple[str, str]:
     """Return the printed and the expected output: blocks by their section or introduction, else code spans.
 
-    A compiler's own failed test names both. Output introduced by a version in ``good`` is expected output.
+    A compiler's own failed test names both. Output introduced by a version in ``good`` is expected output. Comments
+    of the testcase ``code`` beside its ``print`` calls come before values that stand anywhere in a section.
     """
     actual: list[str] = []
     expected: list[str] = []
@@ -67,6 +79,8 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
+    if expected and not actual:
+        actual += filter(None, [read_comments(code, _join_bounded(expected))[0]])
     if not actual:
         _add_observed_values(document, actual, expected)
     if len(actual) == 1 and not expected:
@@ -87,7 +101,7 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
         for piece in pieces
         if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED and not _lists_packages(piece.text)
     ]
-    outputs += [piece for piece in pieces if _is_printed_module(piece, pieces)]
+    outputs += [piece for piece in pieces if _is_printed_module(piece, pieces) or _is_printed_row(piece, pieces)]
     typed: dict[int, int] = {}  # a block with a typed command → the row of its first command
     for piece in pieces:
         if piece.kind is Kind.SHELL and piece.block:
@@ -113,6 +127,20 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
     if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:
         return False
     return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
+
+
+def _is_printed_row(piece: Piece, pieces: Sequence[Piece]) -> bool:
+    """True for rows such as ``after (np.float32(1.5), 3)``: they parse as calls of names that no program has."""
+    tree = parse_python(piece.text) if piece.kind is Kind.PYTHON and piece.cue is Cue.OUTPUT else None
+    if tree is None or not tree.body:
+        return False
+    values = [node.value for node in tree.body if isinstance(node, ast.Expr)]
+    labels = {one.func.id for one in values if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    if len(values) < len(tree.body) or not labels:
+        return False
+    code = "\n".join(one.text for one in pieces if one is not piece and one.kind in (Kind.PYTHON, Kind.DEFINITIONS))
+    names = "|".join(map(re.escape, sorted(labels)))
+    return not re.search(rf"\b(?:def|class|import|as) (?:{names})\b|(?<![\w.\"'])(?:{names})\s*(?:=|\()", code)
 
 
 def _split_at_labels(text: str) -> Iterator[tuple[bool, str]]:
@@ -172,7 +200,7 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
     text = "\n".join(prose.text for prose in document.prose if not prose.heading)
     lines = "\n".join(known).split("\n")[:50]
     for line in lines:
-        if (other := find_same_form(line, text)) and other not in lines:
+        if (other := find_same_form(line, text)) and other not in lines and not (actual and holds_garbage(other)):
             unknown.append(other)
             return
 
@@ -212,7 +240,7 @@ def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
     last = intro.rstrip().rpartition("\n")[2]
     announced = _ANNOUNCES.search(last[-100:])
     before = last[-100:][: announced.start()] if announced else ""
-    named = {one.removesuffix(".0") for one in _VERSION.findall(last[-MAX_INTRO:])}
+    named = {_PRE_RELEASE.sub("", one).removesuffix(".0") for one in _VERSION.findall(last[-MAX_INTRO:])}
     if last.endswith(":") and named and named <= {version.removesuffix(".0") for version in versions}:
         return True
     return any(re.search(rf"(?<![\d.]){re.escape(version)}(?:\.0)?$", before) for version in versions)
@@ -220,6 +248,8 @@ def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
 
 MAX_INTRO = 300
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,4}(?:\.\w{1,12}){1,4})(?![\w.]\w)")
+_PRE_RELEASE = re.compile(r"\.?(?:rc|a|b|dev)\d{1,12}$")
+"""The end of the version that a nightly prints: ``3.2.0rc20250206``. The text around it names the release."""
 _ANNOUNCES = re.compile(
     r"(?: \([^()]{1,40}\))?(?::"
     r"| (?:(?:it|this|which) )?(?:gives?|gave|prints?|printed|returns?|returned|says?|shows?)(?: me)?:?)$"
@@ -249,6 +279,8 @@ def _find_result_lines(text: str) -> str:
 def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequence[str]) -> None:
     last = ""
     for before, span in _iter_spans(_NAMED_SPAN.sub("a name", text)):
+        if not re.search(r"\w", span):
+            continue  # an operator of the generated code, such as `!`
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         whole = _RESULT_LINE.match(span) is not None
         right = _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before))
@@ -268,7 +300,7 @@ def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequ
     if not expected:
         expected.extend("\n".join(_split_pair(found["value"])) for found in _REFERENCE.finditer(text))
     if not expected:
-        expected.extend(found["value"] for found in _EXPECTED_ROW.finditer(text))
+        expected.extend("\n".join(_split_pair(found["value"])) for found in _EXPECTED_ROW.finditer(text))
 
 
 def _split_pair(values: str) -> list[str]:
@@ -316,7 +348,11 @@ _PRINTED_ROW = re.compile(
     rf" (?P<value>{VALUES})",
     re.I,
 )
-_EXPECTED_ROW = re.compile(rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUES})", re.I)
+_EXPECTED_ROW = re.compile(
+    rf"\b(?:expect(?:ed|s)?|want(?:ed)?):? (?P<value>{VALUES}"
+    rf"|{SCALAR} and {SCALAR}(?=[,;:)!]|\.(?!\d)|\s*$|\s+(?:or|but|here|there|instead|respectively)\b))",
+    re.I,
+)
 """Several expected values: a single figure may count anything."""
 
 _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)
@@ -374,10 +410,11 @@ _OPENS_PROGRAM = re.compile(r"(?:builtin\.)?module\b.*\{$|(?:func|util)\.func .*
 """The rows of MLIR around the operations."""
 
 
-def read_comments(code: str, expected: str) -> tuple[str, str]:
+def read_comments(code: str, expected: str, told: Collection[str] = ()) -> tuple[str, str]:
     """Return the printed and the expected output that comments beside and below ``print`` calls state.
 
-    A comment of values alone states printed output if report or comments expect other values.
+    A comment of values alone states printed output if report or comments expect other values, or if ``told``, which
+    holds the values that sentences call printed, has the value of one such comment.
     """
     code = code[:MAX_CODE_CHARS]
     wanted, other = [], []
@@ -390,7 +427,13 @@ def read_comments(code: str, expected: str) -> tuple[str, str]:
         other.append((printed, bool(found["printed"] or instead)))
         wanted += [right] * bool(right)
     known = "\n".join((expected, *wanted)).strip()
-    actual = [value for value, stated in other if stated or (known and _is_values(value) and value not in known)]
+    plain = [value for value, stated in other if not stated and _is_values(value)]
+    observed = [] if wanted else [value for value in plain if value in told]
+    actual = [
+        value
+        for value, stated in other
+        if stated or (value in plain and (value not in known if known else bool(observed)))
+    ]
     return _join_bounded(actual), _join_bounded(wanted)
 
 

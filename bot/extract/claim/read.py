@@ -13,9 +13,11 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.accused import list_accused
 from bot.extract.claim.counts import read_counts
-from bot.extract.claim.failure import find_signature, list_failure_pieces
+from bot.extract.claim.drawn_values import drop_drawn_values
+from bot.extract.claim.failure import find_signature, list_failure_pieces, list_wished
 from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, read_comments, read_quoted_output
-from bot.extract.claim.value_sentences import SCALAR, VALUES
+from bot.extract.claim.shown_values import list_shown_values
+from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_values
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
@@ -46,12 +48,14 @@ def read_claim(source: ClaimSource) -> Claim:
     signature = find_signature(source.title, source.document, source.pieces)
     passages = list(_collect_passages(source))
     good = find_good_versions(passages, source.toolchain)
-    actual, expected = read_quoted_output(source.document, source.pieces, good)
+    actual, expected = read_quoted_output(source.document, source.pieces, good, source.code)
+    actual = drop_drawn_values(_keep_results(actual), source.code)
     if "__version__" in source.code:  # the version of the build is no result
         actual, expected = (_VERSION_ROW.sub("", text).strip("\n") for text in (actual, expected))
     if signature is not None and actual and _is_beside_the_point(source, signature, bool(expected)):
         signature = None
-    meant = bool(actual and expected) and _IS_MEANT.search(_join_prose(source)) is not None
+    intended = _IS_MEANT.search(_join_prose(source)) is not None
+    meant = bool(actual and expected) and intended
     if meant:
         signature = None
     kind = _classify_claim(source, signature, printed=bool(actual))
@@ -69,6 +73,8 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
         kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)
+    if kind is ClaimKind.CRASH and signature is None and actual and expected and not _CRASH.search(source.title):
+        kind = ClaimKind.WRONG_RESULT  # a remark names a crash of another program
     unquoted = kind is ClaimKind.ERROR and signature is None
     if unquoted and actual and expected and not _NAMES_ERROR.search(source.title):
         kind = ClaimKind.WRONG_RESULT  # ``can't read the printed text``
@@ -76,7 +82,7 @@ def read_claim(source: ClaimSource) -> Claim:
     if kind is ClaimKind.ERROR and signature is None and values and not _ERROR.search(source.title):
         kind = ClaimKind.WRONG_RESULT  # output is quoted, and no error is
     if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
-        printed, wanted = read_comments(source.code, expected)
+        printed, wanted = read_comments(source.code, expected, _list_told_values(source))
         actual, expected = actual or printed, expected or wanted
     if kind is ClaimKind.WRONG_RESULT and actual and not expected:
         expected = find_similar_spans(source.document, actual, source.code)
@@ -100,26 +106,49 @@ def read_claim(source: ClaimSource) -> Claim:
         expected=expected,
         told=_collect_told(source) if signature is None or signature.type in _MAY_BE_ONE_OF_TWO else "",
         accused=list_accused(source.title),
+        intended=intended and signature is not None and signature.type != OUTPUT_TYPE,
+        wished=list_wished(source.title, source.document),
+        shown=_list_shown(source, kind),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 
 
+def _list_shown(source: ClaimSource, kind: ClaimKind) -> tuple[str, ...]:
+    if kind is not ClaimKind.WRONG_RESULT:
+        return ()
+    return list_shown_values(source.document, source.pieces)
+
+
+def _keep_results(output: str) -> str:
+    """Return the rows of an output without typed remarks, and without the banner of a tool's version."""
+    rows = output.split("\n")
+    kept = [row for row in rows if not _NO_RESULT_ROW.search(row)]
+    return "\n".join(kept).strip("\n") if any(map(str.strip, kept)) else output
+
+
+_NO_RESULT_ROW = re.compile(r"^[ \t]*#[ \t]+\w|\bversion[: ]+v?\d+\.\d+\.\d", re.I)
+
+
 def _is_beside_the_point(source: ClaimSource, signature: Signature, has_expected: bool) -> bool:
     """True for a failure that a remark names, in a report that quotes what its program prints."""
-    return _is_in_parentheses(source, signature) or (has_expected and _is_aside(source, signature))
+    bare = not signature.message and signature.type not in NATIVE  # a name alone, beside printed output
+    return _is_in_parentheses(source, signature) or ((has_expected or bare) and _is_aside(source, signature))
 
 
 def _is_aside(source: ClaimSource, signature: Signature) -> bool:
     """True for a failure that one sentence of the prose names, where a block shows what the program prints.
 
-    ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values.
+    ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values. A signal may
+    have any of its names: ``the bigger program also had segfaults``.
     """
     if _ERROR.search(source.title) or _CRASH.search(source.title) or signature.type == OUTPUT_TYPE:
         return False
     blocks = [piece.text for piece in source.pieces if piece.kind not in _CODE]
-    words = signature.message[:60] or signature.type.rpartition(":")[2]
-    told = any(words in prose.text for prose in source.document.prose)
-    return told and not any(words in text for text in blocks) and any(map(str.strip, blocks))
+    words = re.compile(re.escape(signature.message[:60] or signature.type.rpartition(":")[2]))
+    if signature.type in NATIVE and not signature.message:
+        words = _CRASH
+    told = any(words.search(prose.text) for prose in source.document.prose)
+    return told and not any(map(words.search, blocks)) and any(map(str.strip, blocks))
 
 
 def _is_in_parentheses(source: ClaimSource, signature: Signature) -> bool:
@@ -140,6 +169,11 @@ _IS_MEANT = re.compile(
     re.I,
 )
 """A sentence that calls the error of the run right: the report is about something beside the error."""
+
+
+def _list_told_values(source: ClaimSource) -> frozenset[str]:
+    texts = (source.title, *(prose.text for prose in source.document.prose if not prose.heading))
+    return frozenset().union(*map(find_printed_values, texts))
 
 
 _VALUES_ALONE = re.compile(rf"\s*(?:(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I)
@@ -498,7 +532,8 @@ def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
     yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is IssueSection.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
     yield Passage(text=source.title)
-    if "__version__" in source.code:  # the program prints the version it runs on
+    codes = (source.code, *(piece.text for piece in source.pieces if piece.kind in _CODE))
+    if any("__version__" in code for code in codes):  # the program prints the version it runs on
         alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]
         yield from (Passage(text=line, heading="version") for line in alone)
     for block in blocks:
@@ -510,7 +545,7 @@ def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
 
 
 _VERSION_ALONE = re.compile(r"^['\"]?(\d+\.\d+[\w.+]*)['\"]?$", re.M)
-_VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.\d+[\w.+]*['\"]?$\n?", re.M)
+_VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.\d+\.\d[\w.+]*['\"]?$\n?", re.M)
 """A row with the version of the build, maybe behind the name of the compiler."""
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from runners.core.failure.printed.output import is_tiny
+
 MAX_SENTENCE_CHARS = 600
 MAX_SENTENCES = 200
 
@@ -96,6 +98,11 @@ def find_same_form(known: str, text: str) -> str:
     return next((other for other in found if other != " ".join(line.split())), "")
 
 
+def holds_garbage(line: str) -> bool:
+    """True for a line with numbers from unwritten memory, which is right nowhere."""
+    return any(is_tiny(float(value)) for value in _FORM_VALUE.findall(line))
+
+
 _FORM_VALUE = re.compile(r"(?<![\w.])[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w=])", re.I)
 
 
@@ -146,7 +153,7 @@ def _read_sentence(sentence: str) -> ValuePair | None:
     if not 2 <= len(values) <= 4:
         return None
     roles = [_find_role(sentence, values, at) for at in range(len(values))]
-    joined = len(values) == 2 and _JOINED.fullmatch(sentence[values[0].end() : values[1].start()])
+    joined = len(values) == 2 and _JOINED.search(sentence[values[0].end() : values[1].start()])
     if len(values) == 2 and roles.count(None) == 1 and not joined:
         known = next(role for role in roles if role is not None)
         roles = [role or known.opposite for role in roles]
@@ -154,13 +161,26 @@ def _read_sentence(sentence: str) -> ValuePair | None:
     return _make_pair(by_role.get(Role.PRINTED, ""), by_role.get(Role.EXPECTED, ""))
 
 
+def find_printed_values(text: str) -> frozenset[str]:
+    """Return the values that sentences of a paragraph call printed: ``the function sees 0.0``."""
+    found = set()
+    for sentence in _split_sentences(text):
+        values = [] if _VERSIONS.search(sentence) else list(_VALUE.finditer(sentence))[:MAX_VALUES]
+        for at, value in enumerate(values):
+            if _may_be_result(sentence, value) and _find_role(sentence, values, at) is Role.PRINTED:
+                found.add(_get_text(value))
+    return frozenset(found)
+
+
+MAX_VALUES = 20
+"""Values of one sentence that are looked at."""
 _VERSIONS = re.compile(
     r"\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d"
     r"|\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d"
 )
 """A list of packages with their versions: ``tvm 0.26.0, numpy 2.4``."""
-_JOINED = re.compile(r"\s*(?:and|or|and also|as well as|&|,|, and)\s*", re.I)
-"""The words between two values of the same role: it produces ``rows = 1`` and ``columns = 1``."""
+_JOINED = re.compile(r"(?:(?:^|\s)(?:and|or|and also|as well as|&)|^\s*,)\s*$", re.I)
+"""The words between two values of the same role: it yields ``1`` for the first rows and ``0.5`` for the others."""
 
 
 def _may_be_result(sentence: str, value: re.Match[str]) -> bool:

@@ -78,7 +78,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     """Return the calls of known tools in ``text``, in order, and the first words of all other commands."""
     calls: list[ToolCall] = []
     ignored: list[str] = []
-    text = _LOOP_OF_ROWS.sub(_unroll_rows, text)
+    text = _LOOP_OF_ROWS.sub(_unroll_rows, _INNER_CONTINUATION.sub("", text))
     for line in (single for joined in _join_lines(text) for single in _unroll_loop(joined)):
         stripped = _LEAD.sub("", line, count=1)
         piped = False
@@ -97,6 +97,8 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     return calls, ignored
 
 
+_INNER_CONTINUATION = re.compile(r"(?<=[ \t])\\[ \t]+(?=\S)")
+"""The end of a row that is a row no more: Markdown joins the rows of a code span."""
 _LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")
 _WINDOWS_PATH = re.compile(r"(?:^|[\s=@'\"])(?:[A-Za-z]:|\.{1,2})\\\w")
 _FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]|$)|(?:-o|\||>) ?\S")

@@ -6,6 +6,7 @@ give are recorded as missing; no other code is ever made up.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from bot.extract.python.complete import add_imports, bind_defaults, call_main, f
 from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
+from bot.extract.python.parse import parse_python
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
 from runners.core.toolchain.reports import ReportAge
@@ -147,6 +149,20 @@ def collect_words(text: str) -> frozenset[str]:
     return frozenset(found - _COMMON_WORDS)
 
 
+def _list_asked(code: str) -> frozenset[str]:
+    """Return what a program takes from its packages, as dotted names, and its texts."""
+    tree = parse_python(code)
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    dotted = (ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute) and _is_dotted(node))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    asked = (name for name in dotted if not name.endswith(".__version__"))
+    return frozenset(asked) | frozenset(text for text in texts if _WORD.search(text))
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
+
+
 def _find_rivals(ranked: Sequence[Program]) -> Ambiguous | None:
     """Return the two best programs if neither is better, both are whole, and they share little."""
     if len(ranked) < 2 or ranked[0].score - ranked[1].score > 1.0:
@@ -159,5 +175,8 @@ def _find_rivals(ranked: Sequence[Program]) -> Ambiguous | None:
     a, b = ([r.strip() for r in p.code.split("\n") if r.strip()][:300] for p in (first, second))
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     if sum(block.size for block in blocks) > 0.5 * min(len(a), len(b)):  # a shorter version of the same program
+        return None
+    asked = sorted((_list_asked(first.code), _list_asked(second.code)), key=len)
+    if asked[0] and asked[0] <= asked[1]:  # the same questions in other words: a session, and the same as a script
         return None
     return Ambiguous(lines=tuple(p.units[-1].piece.lines for p in (first, second)))

@@ -138,7 +138,9 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
         called = read_dotted_name(node.func)
         tail = called.rpartition(".")[2]
         if tail in _SHELLS and node.args:
-            written.update(_find_shell_outputs(_read_path(node.args[0], constants) or ""))
+            command = _read_command(node.args[0], constants) or ""
+            written.update(_find_shell_outputs(command))
+            read.update(dict.fromkeys(_find_shell_inputs(command)))
         paths = [p for p in (_read_path(a, constants) for a in _list_path_arguments(node)) if p]
         written.update(_find_named_outputs(node, constants))
         if tail == "open" and called in ("open", "io.open"):
@@ -150,7 +152,8 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
             written.update(paths or _read_receiver_path(node, constants))
         elif tail in _NETWORK:
             read.update(dict.fromkeys(paths[:1]))
-    return tuple(path for path in read if path not in written and not _is_no_file(path))
+    made = {path.removeprefix("./") for path in written}
+    return tuple(path for path in read if path.removeprefix("./") not in made and not _is_no_file(path))
 
 
 def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -217,6 +220,17 @@ _SHELLS = {"system", "popen", "Popen", "run", "call", "check_call", "check_outpu
 """Functions of ``os`` and ``subprocess`` that take a command as one text."""
 
 
+def _read_command(node: ast.expr, constants: dict[str, str]) -> str | None:
+    """Return the text of a command, also where the program splits the text into words."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="shlex"), attr="split"), args=[text, *_]):
+            return _read_path(text, constants)
+        case ast.Call(func=ast.Attribute(value=text, attr="split")):
+            return _read_path(text, constants)
+        case _:
+            return _read_path(node, constants)
+
+
 def _find_shell_outputs(command: str) -> Iterator[str]:
     """Yield the files that a command writes: behind ``-o``, ``--output`` or ``>``."""
     try:
@@ -230,6 +244,15 @@ def _find_shell_outputs(command: str) -> Iterator[str]:
             yield word.partition("=")[2]
 
 
+def _find_shell_inputs(command: str) -> Iterator[str]:
+    """Yield the programs of a compiler that a command reads."""
+    written = set(_find_shell_outputs(command))
+    for word in command.split():
+        if word.endswith(_PROGRAMS) and not word.startswith("-") and word not in written:
+            yield word
+
+
+_PROGRAMS = (".mlir", ".mlirbc", ".stablehlo")
 _PATH_KEYWORDS = {"file", "path", "filename", "f", "fname", "model_path", "filepath"}
 
 

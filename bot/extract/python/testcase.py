@@ -13,6 +13,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.read import calls_it_an_error
+from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -127,7 +128,11 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     driver = _find_missing_driver(parsed, program)
     claim = make_claim(parsed, program.code, devices.named)
     repairs, code = program.repairs, program.code
-    if claim.kind is ClaimKind.WRONG_RESULT and claim.actual and _tells_value(parsed):
+    if claim.kind is ClaimKind.WRONG_RESULT and claim.shown and len(program.units) > 1:
+        code, printed = print_values(program.code)
+        details = (f"line {line}" for line in printed)
+        repairs = (*repairs, *(Repair(kind="print-value", detail=detail) for detail in details))
+    elif claim.kind is ClaimKind.WRONG_RESULT and claim.actual and _tells_value(parsed):
         code = print_last_value(program.code)
         repairs = repairs if code == program.code else (*repairs, Repair(kind="print-value", detail="the last line"))
     if driver and _is_about_parser(parsed, claim) and _compiles_definitions(program, toolchain):
@@ -141,7 +146,8 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     testcase = _make_testcase(replace(program, code=code), toolchain)
     unquoted = claim.kind is ClaimKind.ERROR and claim.signature is None
     if unquoted and not calls_it_an_error(parsed.issue.title) and find_printed_rows(testcase):
-        claim = msgspec.structs.replace(claim, kind=ClaimKind.WRONG_RESULT)  # the program compares what it prints
+        shown = list_shown_values(parsed.document, parsed.pieces)  # the program compares what it prints
+        claim = msgspec.structs.replace(claim, kind=ClaimKind.WRONG_RESULT, shown=shown)
     if reads_arguments(code):
         runs = find_arguments(parsed.pieces)
         if runs:
@@ -196,21 +202,47 @@ def _tells_value(parsed: ParsedIssue) -> bool:
 
 def print_last_value(code: str) -> str:
     """Return a program that prints the value of its last line, as notebooks do, if it prints and checks nothing."""
+    body = _read_silent(code)
+    if not body or not _print_value(rows := code.split("\n"), body[-1], "print({})"):
+        return code
+    return "\n".join(rows)
+
+
+def print_values(code: str) -> tuple[str, tuple[int, ...]]:
+    """Return a program that prints the value of each expression, as cells of notebooks do, and the lines (1-based).
+
+    Nothing is printed if the program prints or checks something itself. A call for its effect alone prints ``None``.
+    """
+    rows = code.split("\n")
+    printed = [node.lineno for node in _read_silent(code) if _print_value(rows, node, "print(repr({}))")]
+    return "\n".join(rows), tuple(printed)
+
+
+def _read_silent(code: str) -> list[ast.stmt]:
+    """Return the statements of a program that prints and checks nothing; none for any other text."""
     try:
         body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError):
-        return code
-    last = body[-1] if body else None
+        return []
     nodes = [node for tree in body for node in ast.walk(tree)]
     tells = any(isinstance(node, ast.Assert) or _calls(node, "print") or _calls(node, "assert") for node in nodes)
-    if tells or not isinstance(last, ast.Expr) or isinstance(last.value, ast.Constant) or last.end_lineno is None:
-        return code
-    rows = code.split("\n")
-    if last.col_offset or rows[last.end_lineno - 1][last.end_col_offset or 0 :].strip():
-        return code  # something else stands in its rows
-    rows[last.lineno - 1] = f"print({rows[last.lineno - 1]}"
-    rows[last.end_lineno - 1] = f"{rows[last.end_lineno - 1].rstrip()})"
-    return "\n".join(rows)
+    return [] if tells else body
+
+
+def _print_value(rows: list[str], node: ast.stmt, form: str) -> bool:
+    """Put an expression statement into ``form``; False if it is none, or shares its rows with other code."""
+    if not isinstance(node, ast.Expr) or isinstance(node.value, ast.Constant) or node.end_lineno is None:
+        return False
+    first, last = node.lineno - 1, node.end_lineno - 1
+    # The parser counts columns in bytes.
+    end = len(rows[last].encode()[: node.end_col_offset].decode(errors="replace"))
+    remark = rows[last][end:].strip()
+    if node.col_offset or (remark and not remark.startswith("#")):
+        return False
+    before, after = form.split("{}")
+    rows[last] = f"{rows[last][:end]}{after}{rows[last][end:]}".rstrip()
+    rows[first] = f"{before}{rows[first]}"
+    return True
 
 
 def _calls(node: ast.AST, name: str) -> bool:

@@ -23,6 +23,7 @@ from bot.extract.command_line.shell import PROMPTED_LINE, is_command
 from bot.extract.links import find_linked_names
 from bot.extract.python.parse import parse_python
 from bot.extract.python.repair import drop_line_numbers
+from bot.extract.split.notebook import find_cells
 from bot.extract.split.patches import read_added_tests
 from bot.extract.split.session import (
     is_interpreter_session,
@@ -45,7 +46,8 @@ def split_document(document: Document) -> tuple[Piece, ...]:
         return (program,)
     if {piece.kind for piece in (*pieces, *unfenced)} <= _OUTPUTS and (command := find_command_in_sentence(document)):
         unfenced = (*unfenced, command)
-    return tuple(_inherit_cues(sorted([*pieces, *unfenced], key=lambda p: p.lines)))
+    cells = (cell for cell in find_cells(document) if cell.lines[0] not in covered)
+    return tuple(_inherit_cues(sorted([*pieces, *unfenced, *cells], key=lambda p: p.lines)))
 
 
 _OUTPUTS = {Kind.OUTPUT, Kind.TRACEBACK, Kind.CONFIG}

@@ -153,7 +153,8 @@ def _is_typed(rows: Sequence[str], row: int) -> bool:
     if names_package(line):
         return False
     alone = is_command(line) or any(one.match(line) for one in (PROMPTED_LINE, _PLAIN_SHELL, _SHOW))
-    return alone or _find_loop_end(rows, row) is not None or _is_used(rows, row)
+    given = _find_given_text(rows, row) is not None
+    return alone or given or _find_loop_end(rows, row) is not None or _is_used(rows, row)
 
 
 def _expand_variables(rows: list[str]) -> list[str]:
@@ -210,7 +211,7 @@ def _is_echoed(rows: Sequence[str], row: int) -> bool:
     return any(line.startswith("Traceback (most recent") for line in rows[:row])
 
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1")
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?\s*(['\"]?)(\w{1,40})\1")
 
 
 def _find_command_end(rows: Sequence[str], row: int) -> int:
@@ -219,6 +220,8 @@ def _find_command_end(rows: Sequence[str], row: int) -> int:
         return next((end + 1 for end in range(row + 1, len(rows)) if rows[end].strip() == found[2]), len(rows))
     if (end_of_loop := _find_loop_end(rows, row)) is not None:
         return end_of_loop
+    if (given := _find_given_text(rows, row)) is not None:
+        return row + given[0].count("\n") + 1
     end = row + 1
     comment = rows[row].lstrip().startswith("//")
     while end < len(rows) and (_continues(rows, end) or (not comment and _is_flag_row(rows[end]))):
@@ -236,9 +239,46 @@ def _is_flag_row(line: str) -> bool:
     return bool(re.match(r"\s*--?[a-z][\w-]*(?:[= ]|$)", line))
 
 
+_SINGLE, _DOUBLE = r"'[^']{1,20000}'", r'"(?:[^"\\]|\\.){1,20000}"'
+_PIPED = re.compile(
+    rf"\s{{0,8}}(?:{PROMPT})?(?P<writer>echo(?: -\w{{1,3}})?|printf)[ \t]+(?P<text>{_SINGLE}|{_DOUBLE})"
+    r"[ \t]*\|[ \t]*(?:\\\n[ \t]*)?(?P<command>[^\n]{1,4000})",
+    re.S,
+)
+"""``echo "…" | tool -``. The text may have several rows."""
+_HERE_STRING = re.compile(
+    rf"\s{{0,8}}(?:{PROMPT})?(?P<command>[^\n<]{{1,4000}})<<<[ \t]*(?P<text>{_SINGLE}|{_DOUBLE})[ \t]*(?=\n|$)", re.S
+)
+"""``tool <<< "…"``"""
+
+
+def _find_given_text(rows: Sequence[str], row: int) -> tuple[str, str, str] | None:
+    """Return a command that is given text on its row, with the command proper and the text; None for another row."""
+    if "<<<" not in rows[row] and not re.match(rf"\s{{0,8}}(?:{PROMPT})?(?:echo|printf)\b", rows[row]):
+        return None
+    below = "\n".join(rows[row : row + MAX_GIVEN_ROWS])
+    found = _PIPED.match(below) or _HERE_STRING.match(below)
+    if found is None or not is_command(found["command"]):
+        return None
+    text = found["text"][1:-1]
+    if found["text"].startswith('"'):
+        text = re.sub(r'\\(["\\$`])', r"\1", text)
+    writer = found.groupdict().get("writer") or ""
+    if writer == "printf" or "e" in writer.removeprefix("echo"):
+        text = text.replace("\\n", "\n").replace("\\t", "\t")
+    return found[0], found["command"], text
+
+
+MAX_GIVEN_ROWS = 300
+
+
 def split_heredoc(piece: Piece) -> list[Piece]:
     """Split a here-document from its command. The file that the command writes gives the document its name."""
     rows = piece.text.split("\n")
+    if piece.kind is Kind.SHELL and (given := _find_given_text(rows, 0)) is not None:
+        _, command, text = given
+        body = replace(piece, kind=Kind.OUTPUT, text=f"{text}\n", cue=Cue.NONE)
+        return [replace(piece, text=f"{command}\n"), body]
     found = _HEREDOC.search(rows[0]) if piece.kind is Kind.SHELL else None
     if found is None:
         return [piece]

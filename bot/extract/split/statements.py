@@ -204,7 +204,26 @@ def _find_code(statements: Sequence[Statement]) -> tuple[int, int]:
             if is_damaged_code(statements[i]):
                 end = i + 1
             break
+    bound = _list_bound(statements[begin:end])
+    while end < len(statements) and _shows_value(statements[end], bound):
+        end += 1
     return begin, end
+
+
+def _list_bound(statements: Sequence[Statement]) -> frozenset[str]:
+    nodes = (inner for one in statements for node in one.body for inner in ast.walk(node))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+
+
+def _shows_value(statement: Statement, bound: frozenset[str]) -> bool:
+    """True for an expression of names that the code above binds, such as ``s / n`` at the end of a notebook's cell.
+
+    A printed value has no such name.
+    """
+    if statement.tree is None or not all(isinstance(node, ast.Expr) for node in statement.body):
+        return False
+    names = {inner.id for node in statement.body for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return bool(names) and names <= bound
 
 
 def _is_header(statement: Statement) -> bool:

@@ -78,6 +78,14 @@ def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
     return add_grounds(verdict, Ground.KIND_ONLY, reasons=(why,))
 
 
+def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Withhold a verdict on an error that the report provokes: what the report is about stands beside the error."""
+    if not evidence.plan.claim.intended or verdict.kind not in _RESTS_ON_A_FAILURE:
+        return verdict
+    why = "the report calls this error its own doing, so it is about something else that the run shows"
+    return withhold(verdict, why, "to decide: the line that is wrong, and the line that is expected")
+
+
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh the references for a wrong value: the testcase's own, NumPy, passes left out, releases.
 
@@ -90,7 +98,8 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     support. Of 30 such answers to written first looks, 15 were right. The others rested on an expectation of the
     author alone. Where a pass, another device or a reference changed the value, 24 of 25 were right.
     """
-    if verdict.kind not in _RESTS_ON_A_FAILURE or evidence.plan.claim.kind is not ClaimKind.WRONG_RESULT:
+    claimed = evidence.plan.claim.kind is ClaimKind.WRONG_RESULT or _fails_own_assertion(evidence)
+    if verdict.kind not in _RESTS_ON_A_FAILURE or not claimed:
         return verdict
     if verdict.votes:  # the references alone decided
         return verdict
@@ -101,6 +110,21 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     if weighed.kind is VerdictKind.CONFIRMED and not supported:
         return add_grounds(weighed, Ground.ONLY_CLAIMED)
     return weighed
+
+
+def _fails_own_assertion(evidence: Evidence) -> bool:
+    """True if each failing run ends at an assertion of the testcase, which states what its author expects."""
+    failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
+    return bool(failing) and all(_ends_at_own_assertion(seen) for seen in failing)
+
+
+def _ends_at_own_assertion(seen: Observation) -> bool:
+    frames = _FRAME.findall(seen.excerpt)
+    asserts = seen.signature is not None and seen.signature.type == ASSERTION
+    return asserts and bool(frames) and frames[-1].lstrip().startswith("assert ")
+
+
+_FRAME = re.compile(r"^  File \"[^\"\n]{1,400}\", line \d{1,7}[^\n]*\n(?P<row>    [^\n]{0,400})$", re.M)
 
 
 def _supports(finding: Finding) -> bool:
@@ -125,9 +149,12 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     verdict = replace(verdict, votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and any(map(_is_right_by_definition, evidence.findings)):
         return replace(_judge_expectation(verdict), votes=votes)
+    if verdict.kind is VerdictKind.CONFIRMED and (rounded := _find_rounding(votes, evidence)) is not None:
+        return replace(_judge_rounding(verdict, *rounded), votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and (right := _find_refutation(votes, evidence)) is not None:
         return replace(_judge_own_reference(verdict, right), votes=votes)
-    if dissenting := next((one for one in votes if not one.wrong), None):
+    clean = evidence.find_versions(Answer.GOOD)
+    if dissenting := next((one for one in votes if not one.wrong and one.version not in clean), None):
         why = f"{dissenting.reference}, {_describe_agreement(dissenting)}, so the value may be right"
         return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
     independent = {
@@ -167,12 +194,20 @@ def _is_right_by_definition(finding: Finding) -> bool:
 
 def _judge_expectation(verdict: Verdict) -> Verdict:
     """Return ``invalid-repro`` for a value that every release computes, and that is right by definition."""
+    return _blame_testcase(
+        verdict,
+        "what it calls wrong is what the definitions of its operations give",
+        "an interpreter, by these definitions, gives each printed digit",
+    )
+
+
+def _blame_testcase(verdict: Verdict, fault: str, reason: str) -> Verdict:
+    """Return ``invalid-repro`` in the place of a verdict on the same runs."""
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED,),
-        "The testcase itself is at fault: what it calls wrong is what the definitions of its operations give."
-        f" {verdict.headline}",
-        (*verdict.reasons, "an interpreter, by these definitions, gives each printed digit"),
+        f"The testcase itself is at fault: {fault}. {verdict.headline}",
+        (*verdict.reasons, reason),
         verdict.evidence,
     )
 
@@ -209,13 +244,42 @@ _ARRAYS_DIFFER = re.compile(r"Mismatched elements|Not equal to tolerance|Arrays 
 def _judge_own_reference(verdict: Verdict, right: ReferenceVote) -> Verdict:
     """Return ``invalid-repro`` for a value that every release and a library compute, unlike the author's formula."""
     short = name_reference(right.reference)
-    return make_verdict(
-        VerdictKind.INVALID_REPRO,
-        (Ground.FAULT_TRACED,),
-        f"The testcase itself is at fault: {short} computes what {right.version} returns, and only the report expects"
-        f" another value. {verdict.headline}",
-        (*verdict.reasons, f"{short} computes the value a second time, without the compiler"),
-        verdict.evidence,
+    return _blame_testcase(
+        verdict,
+        f"{short} computes what {right.version} returns, and only the report expects another value",
+        f"{short} computes the value a second time, without the compiler",
+    )
+
+
+MOST_ROUNDING = 4 * 2**-23
+"""Relative difference of two results of float32 that rounding alone explains: four units in the last place."""
+
+
+def _find_rounding(votes: Sequence[ReferenceVote], evidence: Evidence) -> tuple[ReferenceVote, str] | None:
+    """Return the library that agrees, and the difference, where each failing run compares arrays equal to rounding.
+
+    A pass that changes the last digits is no fault, so the builds without the pass do not count here.
+    """
+    right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, DEFINITIONS)), None)
+    failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
+    messages = [seen.signature.message if seen.signature is not None else "" for seen in failing]
+    told = [_RELATIVE_DIFFERENCE.search(message) for message in messages]
+    if right is None or not told or any(one is None or not float(one["by"]) <= MOST_ROUNDING for one in told):
+        return None
+    return right, max((one["by"] for one in told if one is not None), key=float)
+
+
+_RELATIVE_DIFFERENCE = re.compile(
+    r"[Mm]ax relative difference[\w ]{0,40}: (?P<by>\d{1,4}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)"
+)
+
+
+def _judge_rounding(verdict: Verdict, right: ReferenceVote, by: str) -> Verdict:
+    """Return ``invalid-repro`` for two results that differ in their last digits, and are right to these digits."""
+    return _blame_testcase(
+        verdict,
+        f"it demands equal digits where results differ by rounding alone ({by}, relative)",
+        f"{name_reference(right.reference)} computes what {right.version} returns, up to rounding",
     )
 
 

@@ -8,7 +8,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import join_names, name_newest, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
-from runners.core.bisection.rate import format_rate
+from runners.core.bisection.rate import count_clean_runs, format_rate
 from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer, Varied
 
@@ -76,17 +76,13 @@ _SOMETIMES = {
 """Headline by the cause that a diagnosis found. Only random numbers are known to be the testcase's own."""
 
 
-MOST_LUCK = 0.01
-"""Highest probability, at the rate of the older release, that clean runs of the newest are luck."""
-
-
 def _judge_gone(evidence: Evidence, disagreeing: Sequence[str], version: str) -> Verdict | None:
     """Return ``fixed`` if the newest release runs cleanly too often to be luck; None otherwise."""
     newest = evidence.plan.order[-1]
     if newest in disagreeing or evidence.combine_answers().get(newest) is not Answer.GOOD:
         return None
     (bad, runs), (_, clean) = evidence.count_failures(version), evidence.count_failures(newest)
-    if (1 - bad / runs) ** clean > MOST_LUCK:
+    if clean < count_clean_runs(bad, runs):
         return None
     return make_verdict(
         VerdictKind.FIXED,

@@ -18,6 +18,8 @@ from runners.toolchains import find_toolchain
 
 def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
+    if evidence.plan.claim.intended:
+        return None  # the report knows the cause of the error, and is about something else
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
     if blame is not None and is_taken_now(blame, evidence):

@@ -33,7 +33,7 @@ from bot.verdict.rules.untestable import (
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
-from runners.core.failure.oracle import COUNTED, OUTPUT, PRINTS_EXPECTED
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, COUNTED, OUTPUT, PRINTS_EXPECTED
 from runners.core.failure.printed.output import NUMBER_PATTERN, are_equal_lines, split_lines
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
@@ -451,7 +451,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     if claim_is_known and _fails_where_reported(evidence, failing):
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
-            (Ground.FAILS, Ground.NOT_AS_REPORTED),
+            (Ground.FAILS, Ground.NOT_AS_REPORTED, *((Ground.NO_VALUE,) if _ends_before_values(evidence) else ())),
             f"It fails on {name_releases(evidence, list_versions(plan, failing))}, but not as reported: on"
             f" {latest.version}, it ends with {named}.",
             ("this says nothing about the reported failure",),
@@ -464,6 +464,19 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         ("to decide: the full error message as printed",),
         used,
     )
+
+
+def _ends_before_values(evidence: Evidence) -> bool:
+    """True if a report shows a wrong value, and an error of the compiler itself ends the runs of several builds.
+
+    An exception of the testcase's Python may come from a wrong extraction. Such an error does not.
+    """
+    claim, runs = evidence.plan.claim, evidence.list_originals()
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    own = {COMPILER_DIAGNOSTIC, *(detail.exception for detail in vocabulary.unnamed)}
+    types = {seen.signature.type if seen.signature is not None else "" for seen in runs}
+    shows = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual)
+    return shows and types <= own and len({seen.version for seen in runs}) > 1
 
 
 def _describe_difference(evidence: Evidence) -> str:

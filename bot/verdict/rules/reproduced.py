@@ -21,6 +21,7 @@ from bot.verdict.rules.reworded import (
     find_other_signal,
     find_ported_end,
     find_refusal,
+    find_wished_error,
     is_reworded,
 )
 from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name_build
@@ -38,8 +39,8 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
     Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
     extraction took the right output for the wrong one.
 
-    A report may name several releases, such as a clean one and a failing one. A failing release among them is no
-    contradiction if each clean one is older.
+    A report may name a clean release to compare with. That is no contradiction if each clean one is older than the
+    failing ones (`_names_change`).
 
     A build that stands for the reported one contradicts only a report without message, stack and output, which any
     failure of the same kind matches. A clean build must lie between it and the failing ones: a neighbour may have the
@@ -74,11 +75,17 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
 
 
 def _names_change(evidence: Evidence) -> bool:
-    """True if the report names a failing release, and each clean release is older than all failing ones."""
-    place = evidence.plan.order.index
+    """True if each clean release is older than all failing ones, and the report may name a clean one for comparison.
+
+    It does if it names a failing release, too, or if the newest release fails in the reported words: "with 3.2.0: 8,
+    with a newer one: nan" names only the release to go back to.
+    """
+    plan = evidence.plan
+    place = plan.order.index
     good, bad = evidence.find_versions(Answer.GOOD), evidence.find_versions(Answer.BAD)
-    named = any(version in evidence.plan.claim.versions for version in bad)
-    return named and max(map(place, good)) < min(map(place, bad))
+    named = any(version in plan.claim.versions for version in bad)
+    lasts = bad[-1] == plan.order[-1] and not _is_vague(plan.claim)
+    return (named or lasts) and max(map(place, good)) < min(map(place, bad))
 
 
 def _is_long_gone(evidence: Evidence, reported: str, bad: Sequence[str]) -> bool:
@@ -238,6 +245,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 (*grounds, Ground.REJECTED),
                 f"Already fixed: {newest_bad} crashes as reported; {newest}, {name_newest(evidence)},"
                 f" rejects the program with a diagnostic instead: {said}.",
+                (),
+                used,
+            )
+        case _ if wished := find_wished_error(evidence, newest):
+            return make_verdict(
+                VerdictKind.FIXED,
+                (*grounds, Ground.REJECTED),
+                f"Already fixed: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
+                f" rejects the program instead, as the report asks: {wished}.",
                 (),
                 used,
             )

@@ -12,7 +12,7 @@ from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.rejection import is_rejected
-from runners.core.protocol import ClaimKind, Observation, Outcome, Signature, Variant
+from runners.core.protocol import ANY_ERROR, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.toolchains import find_toolchain
 
@@ -154,6 +154,20 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
     if last is None or last.type in NATIVE or last.type == OUTPUT or not last.message:
         return None
     return quote_span(f"{name_type(last.type)}: {last.message[:120]}")
+
+
+def find_wished_error(evidence: Evidence, version: str) -> str | None:
+    """Return the error with which a release rejects the program as the report asks for, quoted; None for another one.
+
+    A report of a crash that asks for an error, of any type, asks for each error but a crash.
+    """
+    claim = evidence.plan.claim
+    runs = [seen for seen in evidence.list_originals() if seen.version == version]
+    types = {"" if seen.signature is None else seen.signature.type for seen in runs}
+    any_is_right = ANY_ERROR in claim.wished and claim.kind is ClaimKind.CRASH
+    if not types or not (any_is_right or types <= set(claim.wished)):
+        return None
+    return find_refusal(evidence, version)
 
 
 def find_ported_end(evidence: Evidence, version: str) -> str | None:

@@ -1,8 +1,8 @@
-"""Confidence interval of a rate that few runs show. Pure."""
+"""What few runs show about the rate at which a build fails. Pure."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, log, sqrt
 
 Z = 1.959964
 """Standard deviations on either side that contain 95 % of a normal distribution."""
@@ -20,6 +20,16 @@ def compute_interval(times: int, runs: int) -> tuple[float, float]:
     middle = (share + weight / 2) / (1 + weight)
     reach = Z * sqrt(share * (1 - share) / runs + weight / (4 * runs)) / (1 + weight)
     return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+MOST_LUCK = 0.01
+"""Highest probability, at the rate of another build, that the clean runs of a build are luck."""
+
+
+def count_clean_runs(times: int, runs: int) -> int:
+    """Return how many clean runs are no luck beside a build that fails in ``times`` of ``runs`` runs, not in all."""
+    assert 0 < times < runs
+    return ceil(log(MOST_LUCK) / log(1 - times / runs))
 
 
 def format_rate(times: int, runs: int) -> str:

@@ -113,9 +113,11 @@ def _make_edge(order: Sequence[str], answers: Mapping[str, Answer], older: int |
 def list_deciding(order: Sequence[str], answers: Mapping[str, Answer], *, certain: bool = False) -> tuple[str, ...]:
     """List the builds on which the result rests: both sides of each change, and the newest build that answered.
 
-    With ``certain``, only those that no further answer of the search can replace.
+    With ``certain``, only those that no further answer of the search can replace. The oldest build that fails decides
+    nothing where no older build is clean.
     """
-    edges = [edge for edge in (find_introduction(order, answers), find_fix(order, answers)) if edge is not None]
+    found = (find_introduction(order, answers), find_fix(order, answers))
+    edges = [edge for edge in found if edge is not None and (edge.older is not None or edge.newer == order[-1])]
     ends = [end for edge in edges if edge.is_narrowed or not certain for end in (edge.older, edge.newer)]
     answered = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
     newest = [version for version in answered[-1:] if version == order[-1] or not certain]
@@ -143,6 +145,23 @@ def choose_probes(
     if introduction is None or fix is None:
         return _list_most_remote(_drop_enclosed(order, answers, gone), answers, most)
     return tuple(dict.fromkeys((*_pick_middle(introduction.untested), *_pick_middle(fix.untested[::-1]))))
+
+
+def list_certain_probes(
+    order: Sequence[str], answers: Mapping[str, Answer], pending: Collection[str]
+) -> tuple[str, ...]:
+    """List the builds that `choose_probes` will choose, whatever the ``pending`` builds answer.
+
+    These are the middles of changes with two ends, if every pending build is older than both ends.
+    """
+    edges = (find_introduction(order, answers), find_fix(order, answers))
+    middles: list[str] = []
+    for edge, untested in ((one, one.untested[::step]) for one, step in zip(edges, (1, -1), strict=True) if one):
+        if edge.older is None or edge.newer is None:
+            continue
+        if all(order.index(one) < order.index(edge.older) for one in pending):
+            middles += _pick_middle(untested)
+    return tuple(dict.fromkeys(middles))
 
 
 MIN_BETWEEN = 3

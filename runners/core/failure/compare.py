@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+import msgspec
+
 from runners.core.failure.array_mismatch import explain_difference, parse_mismatch
 from runners.core.failure.normalize import TOKEN, describe_type, name_type, normalize_message, split_tokens
 from runners.core.failure.parse import NATIVE
@@ -41,6 +43,10 @@ def compare_signatures(
     ClusterFuzz's comparer: common frames among the top ones count. Messages are compared by their words in order,
     relative to the shorter message, because reports quote only a part.
     """
+    if elided := _ELIDED_CONDITION.match(reported.message):
+        reported = msgspec.structs.replace(reported, message=reported.message[elided.end() :])
+        sentence = drop_condition(observed.message) or observed.message
+        observed = msgspec.structs.replace(observed, message=sentence)
     frames = _count_common_frames(reported, observed)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
     same_type = _is_same_type(reported.type, observed.type, vocabulary)
@@ -73,6 +79,8 @@ def compare_signatures(
             score=0.75 if frames else 0.4, why=f"the same {name_type(observed.type)}, {_describe_frames(frames)}"
         )
     words = max(words, _measure_sentence_overlap(reported, observed, renames))
+    if _is_first_clause(reported.message, observed.message):
+        words = 1.0
     score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
     return Similarity(score=round(score, 3), why=f"{name_type(observed.type)}, {words:.0%} of the message agree")
 
@@ -122,6 +130,18 @@ def _explain_other_site(reported: Signature, observed: Signature, vocabulary: Fa
         first, second = first.replace(old, new), second.replace(old, new)
     differ = first and second and first != second
     return f"raised in {observed.site}, in the report in {reported.site}" if differ else None
+
+
+FEWEST_WORDS = 3
+"""Words of a first clause: fewer stand at the beginning of many messages."""
+_ELIDED_CONDITION = re.compile(r"^Check failed: (?:\.{3}|…)[: ]*")
+"""The start of a quoted message whose author left out the condition of the check."""
+
+
+def _is_first_clause(reported: str, observed: str) -> bool:
+    """True if the quoted message is the beginning of the message, up to a mark: people leave out the details."""
+    rest = observed.removeprefix(reported.rstrip(" .:,"))
+    return len(reported.split()) >= FEWEST_WORDS and rest != observed and re.match(r"[,:;.(]", rest) is not None
 
 
 _CONDITION = re.compile(  # as glog's CHECK macros and their descendants print it

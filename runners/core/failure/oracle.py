@@ -30,7 +30,7 @@ import msgspec
 from runners.core.failure.compare import SAME, compare_signatures, drop_condition
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
-from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, is_relay, parse_signature
+from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, find_exception_before_crash, is_relay, parse_signature
 from runners.core.failure.printed.output import find_other_values, read_output, read_twins
 from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values, is_other_array
 from runners.core.failure.printed.program import compare_programs
@@ -193,6 +193,11 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
             return Classification(
                 outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also
             )
+        ended_before = find_exception_before_crash(text, context.vocabulary) if seen.type in NATIVE else None
+        if ended_before is not None and _is_same_failure(claim.signature, ended_before, context):
+            return Classification(
+                outcome=Outcome.MATCH, why=f"the reported failure, and then {seen.type}", signature=ended_before
+            )
         if _is_printed(claim.signature, seen, text, context, recorded=bool(chain)):
             return Classification(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
@@ -220,7 +225,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         return Classification(outcome=Outcome.PASS, why=why, signature=seen)
     if claim.kind is ClaimKind.WRONG_RESULT and claim.actual:
         stdout = "\n".join(step.stdout for step in steps)
-        if read_output(stdout, context.vocabulary, actual=claim.actual, expected=claim.expected) is Reading.WRONG:
+        reading = read_output(stdout, context.vocabulary, actual=claim.actual, expected=claim.expected)
+        if reading is Reading.WRONG and _reaches_last_row(claim.actual, stdout):
             why = f"prints what the report calls wrong, and then ends with {describe_type(seen.type)}"
             return Classification(outcome=Outcome.MATCH, why=why, signature=_make_output_signature(claim))
     if claim.kind is ClaimKind.ACCEPTED and _is_refused(claim, seen, text, context):
@@ -230,6 +236,16 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
             outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
         )
     return Classification(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
+
+
+_LABEL = re.compile(r"[A-Za-z]\w+")
+
+
+def _reaches_last_row(quoted: str, stdout: str) -> bool:
+    """True unless the last quoted row has a label, and no printed row has this label: then the run ended before."""
+    rows = [row for row in quoted.splitlines() if row.strip()]
+    label = set(_LABEL.findall(rows[-1])) if rows else set()
+    return any(label <= set(_LABEL.findall(row)) for row in stdout.splitlines())
 
 
 COMPILER_DIAGNOSTIC = "mlir-error"
@@ -474,7 +490,7 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(outcome=Outcome.PASS, why=PRINTS_EXPECTED)
         case Reading.CHANGED:
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
-        case Reading.UNKNOWN if context.checks_itself:
+        case Reading.UNKNOWN if context.checks_itself and not _quotes_last_row(claim.actual, stdout):
             return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
         case Reading.UNKNOWN if context.rows and (
             told := _classify_comparison(judge_rows(stdout, claim.actual, context.rows))
@@ -503,6 +519,12 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+def _quotes_last_row(actual: str, stdout: str) -> bool:
+    """True if the last printed row is quoted as wrong: the report may be about a check that holds and should not."""
+    rows = [row.strip() for row in stdout.splitlines() if row.strip()]
+    return bool(rows) and len(rows[-1].split()) >= MIN_WORDS and rows[-1] in map(str.strip, actual.splitlines())
 
 
 def is_about_values(seen: Observation) -> bool:

@@ -78,6 +78,17 @@ def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | Non
             return _parse_lines(lines, vocabulary, pasted=ended is None)
 
 
+def find_exception_before_crash(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+    """Return the uncaught exception of a script whose process died by a signal afterwards; None if there is none.
+
+    Python's fault handler finds no frame once the script has ended, so that the last traceback is an uncaught one.
+    """
+    before, _, dump = text.rpartition("Fatal Python error: ")
+    if "<no Python frame>" not in dump or "Traceback (most recent call last)" not in before:
+        return None
+    return _find_python_exception(clean_lines(before), vocabulary, pasted=False)
+
+
 # A shell turns death by signal n into 128 + n; a Python script that exits with a child's return code, into 256 - n.
 _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
 
@@ -318,11 +329,20 @@ def _is_exception_header(lines: list[str], at: int, vocabulary: FailureVocabular
     )
 
 
+_LAST_WORDS = re.compile(
+    r"(?:(?:free|malloc|realloc|munmap_chunk|malloc_consolidate)\(\): |double free or corruption"
+    r"|corrupted (?:size|double)|\*\*\* stack smashing|Fatal Python error: |Segmentation fault|Aborted\b)"
+)
+"""The beginning of what the C library, Python's fault handler or a shell says when a process dies by a signal."""
+
+
 def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
     """Return the further lines of a message, up to the next traceback."""
     taken: list[str] = []
     for line in lines[at + 1 : at + 1 + most]:
         if line.startswith(("Traceback (most recent", "During handling of", "The above exception")):
+            break
+        if _LAST_WORDS.match(line):
             break
         taken.append(line)
     return taken

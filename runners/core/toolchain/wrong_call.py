@@ -45,14 +45,21 @@ def confirm_wrong_call(wrong: WrongCall, failure: Failure, means: Means) -> Diag
         controls.append(means.run_control(failure, mended))
         if controls[-1].outcome is Outcome.PASS:
             return Diagnosis(controls=tuple(controls), findings=(_blame_call(wrong, failure, mended, FAILURE_GONE),))
-        if wrong.fault is CallFault.PARAMETER and _prints_other_values(controls[-1]):
+        if wrong.fault in _CHANGES_TYPE and _prints_other_values(controls[-1]):
             blamed = _blame_call(wrong, failure, mended, PRINTS_ANOTHER_VALUE)
             return Diagnosis(controls=tuple(controls), findings=(blamed,))
     return Diagnosis(controls=tuple(controls)) if controls else NOTHING_FOUND
 
 
+_CHANGES_TYPE = frozenset({CallFault.PARAMETER, CallFault.TYPE_REPLACED})
+"""Faults that another value proves."""
+
+
 def _prints_other_values(control: Observation) -> bool:
-    """True for a run without the reported output. Bytes of another type are wrong, whatever the right values are."""
+    """True for a run without the reported output.
+
+    Bytes of another type are wrong, and a type that the testcase asks for is its own, whatever the right values are.
+    """
     return control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0)
 
 

@@ -5,11 +5,13 @@
 The testcase runs unmodified. Each call goes as a line of JSON to the file that REPROBOT_FINDINGS names:
 ``{"kind": "call", "function": name, "inputs": [text], "results": [text]}``. A text is a value as ``iree-run-module``
 takes and prints values: ``2x2xf32=1 2 3 4``, or ``4`` for a scalar. A call with other values, and each call beyond
-the limit, gives ``{"kind": "unknown-call"}``. The lines are claims: the testcase runs in the same process.
+the limit, gives ``{"kind": "unknown-call"}``. A module that the testcase compiles from a string gives
+``{"kind": "module", "text": text}``. The lines are claims: the testcase runs in the same process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -20,11 +22,12 @@ from typing import Any
 
 from runners.guest import forget_modules
 
-MAX_CALLS = 8
-MAX_ELEMENTS = 1_500
+MAX_CALLS, MAX_MODULES = 10, 8
+MAX_ELEMENTS, MAX_TEXT = 9_000, 100_000
 TYPES = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
     "bool": "i1",
 }
 
@@ -39,6 +42,8 @@ def main(arguments: list[str]) -> int:
         _watch_calls(findings)
     except Exception:
         return 0  # this release has no such function, or cannot be imported: no call can be recorded
+    with contextlib.suppress(Exception):  # a testcase that runs a compiled module needs no compiler
+        _watch_modules(findings)
     forget_modules()
     sys.argv = [path, *rest]
     sys.path[0] = os.path.dirname(file)
@@ -74,6 +79,29 @@ def _watch_calls(findings: str) -> None:
     invoker.__call__ = call
 
 
+def _watch_modules(findings: str) -> None:
+    """Record the texts of modules, which the testcase may compose of parts. The compiler may be missing."""
+    left, last = [MAX_MODULES], [""]
+    dump, write = json.dumps, open
+
+    def watch(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_str(text: Any, *args: Any, **kwargs: Any) -> Any:
+            said = text.decode("ascii", "replace") if isinstance(text, bytes) else text
+            if left[0] and isinstance(said, str) and len(said) <= MAX_TEXT and said != last[0]:
+                left[0] -= 1
+                last[0] = said
+                with write(findings, "a", encoding="ascii") as file:
+                    file.write(dump({"kind": "module", "text": said}) + "\n")
+            return plain(text, *args, **kwargs)
+
+        return compile_str
+
+    # Each of them may be another wrapper of the same function.
+    for name in ("iree.compiler.tools.core", "iree.compiler.tools", "iree.compiler"):
+        home: Any = importlib.import_module(name)
+        home.compile_str = watch(home.compile_str)
+
+
 def _describe_value(value: Any) -> str | None:
     """Return a value as text; None for a value that `iree-run-module` cannot be given exactly."""
     if isinstance(value, bool) or value is None:
@@ -83,10 +111,13 @@ def _describe_value(value: Any) -> str | None:
     try:
         array = value.to_host() if hasattr(value, "to_host") else value
         element = TYPES.get(str(array.dtype))
-        numbers = array.reshape(-1).tolist()
+        flat = array.reshape(-1)[: MAX_ELEMENTS + 1]
+        numbers, texts = flat.tolist(), [str(one) for one in flat]  # of the array's own type, as short as it is exact
     except Exception:
         return None
     if element is None or not 0 < len(numbers) <= MAX_ELEMENTS:
         return None
     shape = "".join(f"{size}x" for size in array.shape)
-    return f"{shape}{element}=" + " ".join(str(int(one)) if element[0] == "i" else f"{one!r}" for one in numbers)
+    if element[0] in "iu":  # i1 is read and printed as bytes: 00 01
+        texts = [f"{int(one):02x}" if element == "i1" else str(int(one)) for one in numbers]
+    return f"{shape}{element}=" + " ".join(texts)

@@ -19,6 +19,8 @@ MAX_ELEMENTS = 4 * 1024 * 1024
 MAX_DEPTH = 2
 RESCHEDULES = re.compile(r"\bSchedule\(|\bdlight\b|meta_schedule|(?:\b|s_)tirx?\.transform\.")
 SEARCHES = re.compile(r"arg|sort|topk|unique|nonzero|bucketize|searchsorted|multinomial|sample")
+MOVES_INSIDE = ("clip", "wrap")
+"""Modes of an operator that takes indices outside too."""
 PRIM_FUNC = re.compile(r"@[\w.]*prim_func\b[^\n]*\n\s*def\s+(\w+)")
 
 
@@ -30,6 +32,8 @@ class Tracer:
         self._text = text
         self._kernels = frozenset(PRIM_FUNC.findall(text))
         self._operators: set[str] = set()
+        self._moving: set[str] = set()
+        """Operators that a module asks to move indices inside."""
         self._constants: list[tuple[str, Any]] = []
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         """Calls into compiled code in progress, innermost last: name and arguments."""
@@ -83,6 +87,12 @@ class Tracer:
         name = getattr(getattr(node, "op", None), "name", None)
         if isinstance(name, str) and name.startswith("relax.") and len(self._operators) < 512:
             self._operators.add(name)
+            if str(getattr(getattr(node, "attrs", None), "mode", "")) in MOVES_INSIDE:
+                self._moving.add(name)
+
+    def moves_inside(self, kernel: str) -> bool:
+        """True if a module, maybe before a pass, asks the operator of a kernel to move indices inside."""
+        return self.find_operator(kernel) in self._moving
 
     def find_operator(self, kernel: str) -> str | None:
         """Return the Relax operator with the most similar name. A fused kernel's name has several operators."""

@@ -6,6 +6,7 @@ Choose its folder, fill it with the skeleton, and remove containers that podman 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import io
 import os
@@ -15,6 +16,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from runners.core.errors import InfraError
@@ -64,11 +66,52 @@ def remove_skeleton() -> bool:
 
     The next probe makes a new store. Without its store podman could not tell how a running container ends.
     """
-    store = find_store()
-    if (store / "root").exists() and query_client(("podman", *build_storage_options("")), "ps", "--quiet"):
+    try:
+        held = _lock_store(fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-    shutil.rmtree(store, ignore_errors=True)
-    return True
+    try:
+        store = find_store()
+        if (store / "root").exists() and query_client(("podman", *build_storage_options("")), "ps", "--quiet"):
+            return False  # of a process that was killed
+        shutil.rmtree(store, ignore_errors=True)
+        return True
+    finally:
+        os.close(held)
+
+
+@contextlib.contextmanager
+def hold_store() -> Iterator[None]:
+    """Keep the store while a container may start or run: a container that starts is not listed yet."""
+    held = None
+    with contextlib.suppress(OSError):  # some network folders have no locks
+        held = _lock_store(fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _lock_store(operation: int) -> int:
+    """Make the store's folder unless it is there, lock it, and return its descriptor. Closing ends the lock.
+
+    Raises:
+        BlockingIOError: with ``LOCK_NB``, another process holds the store.
+    """
+    while True:
+        store = find_store()
+        store.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, operation)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(folder), os.stat(store)):
+                    return folder
+        except BaseException:
+            os.close(folder)
+            raise
+        os.close(folder)  # the store was removed while this process waited: lock the new one
 
 
 def build_storage_options(image_name: str) -> tuple[str, ...]:

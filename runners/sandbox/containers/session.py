@@ -22,7 +22,7 @@ from runners.sandbox.containers.command_line import (
     Invocation,
     build_command_line,
 )
-from runners.sandbox.containers.podman_store import import_skeleton, is_container_left, unpack_skeleton
+from runners.sandbox.containers.podman_store import hold_store, import_skeleton, is_container_left, unpack_skeleton
 from runners.sandbox.contract import ANSWER_END, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
 from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data, has_ended
@@ -208,6 +208,14 @@ def start_container(invocation: Invocation, image_name: str, spec: SandboxSpec) 
         # A build is process 1 itself, which is root there, and gVisor writes as the host's root.
         raise InfraError("gVisor builds no compilers: take another engine for that (--sandbox podman)")
     spec = _add_room_for_gvisor(spec) if invocation.own_kernel else spec
+    held = hold_store() if invocation.own_store else contextlib.nullcontext()
+    with held, _start_held(invocation, image_name, spec, name) as session:
+        yield session
+
+
+@contextlib.contextmanager
+def _start_held(invocation: Invocation, image_name: str, spec: SandboxSpec, name: str) -> Iterator[ContainerSession]:
+    """Start a container in a store that nothing removes meanwhile."""
     system = _find_system(invocation, image_name)
     host_paths = () if image_name else skeleton.list_host_mounts()
     began = time.monotonic()

@@ -54,7 +54,9 @@ FAILURES = FailureVocabulary(
         re.compile(
             r"custom op '.+' (?:is unknown|expected )|unregistered (?:dialect|operation)|dialect '.+' is unknown"
         ),
-        re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
+        re.compile(
+            r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output|symbol:)"
+        ),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
         re.compile(r"\bresource does not exist$|^resource data missing in input IR"),
         re.compile(r"\bMLIR Textual PassPipeline Parser:"),

@@ -66,7 +66,8 @@ def test_a_script_that_reads_another_module_is_left_out() -> None:
     [
         ("f = load()\nf(2)\n", "f = load()\nprint(f(2))\n"),
         ("f(\n    2,\n)", "print(f(\n    2,\n))"),
-        ("f(2)  # here", "f(2)  # here"),
+        ("f(2)  # here", "print(f(2))  # here"),
+        ("f(2); g(3)", "f(2); g(3)"),
         ("x = f(2)", "x = f(2)"),
         ("print(f(1))\nf(2)", "print(f(1))\nf(2)"),
         ("assert_allclose(f(2), 3)", "assert_allclose(f(2), 3)"),

@@ -374,6 +374,20 @@ def test_a_title_that_seeks_advice_may_have_its_questions_in_a_paragraph(title: 
     assert _read(title, f"{PROGRAM_AND_ERROR}\n\n{asks}") is intent
 
 
+@pytest.mark.parametrize(
+    ("title", "says", "intent"),
+    [
+        ("How to write a scan?", "The error is clear enough, I understand scan isn't covered.", Intent.QUESTION),
+        ("Docs: mention the new syntax", "There is nothing to fix in the compiler.", Intent.QUESTION),
+        ("scan fails", "The error is clear enough, I understand scan isn't covered.", Intent.FAILURE),
+        ("scan", "I understand that it isn't supported, but the message is wrong output.", Intent.FAILURE),
+    ],
+)
+def test_an_author_who_takes_the_error_for_right_reports_no_failure(title: str, says: str, intent: Intent) -> None:
+    body = f"```python\nimport tvm\ntvm.scan()\n```\n\n{says}\n\n{TRACE}"
+    assert _read(title, body) is intent
+
+
 def test_a_question_may_have_the_word_error_in_its_title() -> None:
     listed = "1. Is there a bound?\n2. Should I measure again?"
     assert _read("Accuracy of tanh, which error bound should tests assume?", f"{PROGRAM_AND_ERROR}\n\n{listed}") is (

@@ -214,6 +214,13 @@ def test_a_fence_holds_its_text(text: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"), [("3.2.0 runs", "3.2.0 runs"), ("3. runs", "3\\. runs"), ("- a", "\\- a"), ("2)", "2\\)")]
+)
+def test_a_version_at_the_start_begins_no_list(text: str, shown: str) -> None:
+    assert escape_prose(text) == shown
+
+
 @given(text=WORDS)
 @example(text="`")
 @example(text=" ` ")

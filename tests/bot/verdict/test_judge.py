@@ -18,6 +18,7 @@ from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import PRINTS_EXPECTED
 from runners.core.protocol import (
+    ANY_ERROR,
     SAID_TO_WORK,
     Claim,
     ClaimKind,
@@ -34,6 +35,7 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
+from runners.sandbox.contract import WORK
 from tests.support.observed import ORDER, PLAN, observe
 
 M, P, S, I = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE  # noqa: E741 -- a table reads by letters
@@ -362,8 +364,9 @@ def test_a_check_of_a_program_that_the_testcase_builds_accuses_no_compiler(
     assert judge(Evidence(plan=plan, observations=seen, findings=())).kind is kind
 
 
+OWN_FILE = f"{WORK}/a.py"
 TRACE = """Traceback (most recent call last):
-  File "/work/a.py", line 9, in <module>
+  File "{own}", line 9, in <module>
     M().export()
   File "/opt/env/tvm/nn.py", line 5, in export
     return self.forward()
@@ -376,10 +379,10 @@ AttributeError: 'Tensor' object has no attribute 'relu'
 @pytest.mark.parametrize(
     ("last", "defences", "outcomes", "kind"),
     [
-        ("/work/a.py", (), (M, M, M, M), VerdictKind.INVALID_REPRO),
+        (OWN_FILE, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
         ("/opt/env/tvm/op.py", (), (M, M, M, M), VerdictKind.CONFIRMED),
-        ("/work/a.py", ("the docs list relu",), (M, M, M, M), VerdictKind.CONFIRMED),
-        ("/work/a.py", (), (P, P, M, M), VerdictKind.REGRESSION),
+        (OWN_FILE, ("the docs list relu",), (M, M, M, M), VerdictKind.CONFIRMED),
+        (OWN_FILE, (), (P, P, M, M), VerdictKind.REGRESSION),
     ],
     ids=["a row of the testcase", "a row of the compiler", "defended", "known before"],
 )
@@ -394,7 +397,7 @@ def test_an_attribute_that_no_release_has_is_the_testcases_fault(
         reported="1.3",
     )
     seen = tuple(
-        observe(version, outcome, signature=said, excerpt=TRACE.format(last=last))
+        observe(version, outcome, signature=said, excerpt=TRACE.format(own=OWN_FILE, last=last))
         for version, outcome in zip(ORDER, outcomes, strict=True)
     )
     assert judge(Evidence(plan=plan, observations=seen, findings=(), defences=defences)).kind is kind
@@ -580,7 +583,7 @@ def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
 
 
 def crash(version: str, signal: str, line: int, outcome: Outcome, **kept: object) -> Observation:
-    frames = f'  File "/lib/tvm/x.py", line 3 in f\n  File "/work/r.py", line {line} in <module>\n'
+    frames = f'  File "/lib/tvm/x.py", line 3 in f\n  File "{WORK}/r.py", line {line} in <module>\n'
     stack = f"Current thread 0x7f (most recent call first):\n{frames}"
     return observe(
         version,
@@ -758,6 +761,28 @@ def test_a_reference_that_differs_confirms_a_wrong_value() -> None:
     assert (told.kind, told.votes) == (VerdictKind.CONFIRMED, ())
 
 
+def test_an_error_that_the_report_asks_for_ends_the_failure() -> None:
+    """Any error will do in the place of a crash, if the report says so; else the error must have the named type."""
+    said = Signature(type="ValueError", message="not equal at <root>")
+
+    def judge_claim(kind: ClaimKind, *wished: str) -> VerdictKind:
+        plan = msgspec.structs.replace(PLAN, claim=Claim(kind=kind, wished=wished))
+        return judge(evidence((P, M, M, None), refused("1.3", said), plan=plan)).kind
+
+    assert judge_claim(ClaimKind.CRASH, "ValueError") is VerdictKind.FIXED
+    assert judge_claim(ClaimKind.CRASH, ANY_ERROR) is VerdictKind.FIXED
+    assert judge_claim(ClaimKind.WRONG_RESULT, "ValueError") is VerdictKind.FIXED
+    assert judge_claim(ClaimKind.WRONG_RESULT, ANY_ERROR) is VerdictKind.INCONCLUSIVE
+    assert judge_claim(ClaimKind.CRASH, "TypeError") is VerdictKind.INCONCLUSIVE
+    assert judge_claim(ClaimKind.CRASH) is VerdictKind.INCONCLUSIVE
+
+
+def test_an_error_that_the_report_provokes_decides_nothing() -> None:
+    meant = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, intended=True))
+    assert judge(evidence((M, M, M, M), plan=meant)).kind is VerdictKind.INCONCLUSIVE
+    assert judge(evidence((M, M, M, M))).kind is VerdictKind.CONFIRMED
+
+
 @pytest.mark.parametrize(
     ("outcomes", "exact", "kind"),
     [
@@ -778,13 +803,17 @@ def test_a_value_of_every_release_that_is_right_by_definition_is_a_wrong_expecta
     assert [one.wrong for one in verdict.votes if "definitions" in one.reference] == [False]
 
 
-@pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
-def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...]) -> None:
+@pytest.mark.parametrize(
+    ("outcomes", "version"), [((M, M, M, M), "1.3"), ((P, P, M, M), "1.3"), ((M, M, P, P), "1.1")]
+)
+def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...], version: str) -> None:
     """NumPy computes what the failing build returns, whatever the other releases and passes say."""
     wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
     guilty = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "FuseOps", "version": "1.3"})
     clear = judge(evidence(outcomes, plan=wrong, findings=(guilty,)))
-    doubted = judge(evidence(outcomes, plan=wrong, findings=(guilty, vote("agrees"))))
+    agrees = vote("agrees")
+    agrees = msgspec.structs.replace(agrees, evidence={**agrees.evidence, "version": version})
+    doubted = judge(evidence(outcomes, plan=wrong, findings=(guilty, agrees)))
     assert (doubted.kind, doubted.leaning) == (VerdictKind.INCONCLUSIVE, clear.kind)
     assert clear.kind is not VerdictKind.INCONCLUSIVE
     assert {one.wrong for one in doubted.votes} == {True, False}
@@ -911,6 +940,36 @@ def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     assert judge(evidence((M, M, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
     near = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=("1.3.dev7",)))
     assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
+
+
+@pytest.mark.parametrize(
+    ("type", "kind"),
+    [
+        ("InternalError", VerdictKind.DIFFERENT_FAILURE),
+        ("ValueError", VerdictKind.INCONCLUSIVE),  # maybe of a part that was taken wrongly
+    ],
+)
+def test_an_error_of_the_compiler_before_any_value_is_another_failure_than_a_wrong_value(
+    type: str, kind: VerdictKind
+) -> None:
+    signature = Signature(type="output", message="0 0 0")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="0 0 0", signature=signature, versions=("1.3",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.3")
+    ended = Signature(type=type, message="power only applies to float")
+    code = Exited(code=1)
+    runs = tuple(observe(v, S, attempt=n, signature=ended, ended=code) for v in ORDER for n in (1, 2))
+    assert judge(Evidence(plan=plan, observations=runs, findings=())).kind is kind
+
+
+def test_a_clean_release_that_is_older_than_all_failing_ones_is_named_to_compare_with() -> None:
+    """``with 1.1: 8, with a newer one: nan``. A report without a message may mean any failure."""
+    claim = msgspec.structs.replace(CLAIM, versions=("1.1",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.1")
+    assert judge(evidence((P, P, M, M), plan=plan)).kind is VerdictKind.REGRESSION
+    assert judge(evidence((M, P, M, M), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    vague = msgspec.structs.replace(claim, kind=ClaimKind.CRASH, signature=None)
+    said = judge(evidence((P, P, M, M), plan=msgspec.structs.replace(plan, claim=vague)))
+    assert said.kind is VerdictKind.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -1335,8 +1394,12 @@ def test_a_clean_port_shows_nothing_where_the_report_names_no_failure() -> None:
 def test_clean_runs_of_an_intermittent_failure_state_the_possible_rate() -> None:
     """Ten clean runs are compatible with a failure in every fourth run."""
     again = [observe("1.3", P, attempt=attempt) for attempt in range(2, 11)]
-    named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in (PLAN, SOMETIMES))
-    assert named.kind is said.leaning is VerdictKind.NOT_REPRODUCED
+    plans = (
+        msgspec.structs.replace(one, claim=msgspec.structs.replace(one.claim, versions=("1.3",)), reported="1.3")
+        for one in (PLAN, SOMETIMES)
+    )
+    named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in plans)
+    assert named.kind is said.kind is VerdictKind.NOT_REPRODUCED
     assert said.confidence < named.confidence
     assert "on 1.3 it fails in 0 of 10 runs (95 % interval 0 to 28 %)" in said.reasons
 

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import msgspec
 
-from bot.verdict.other_values import PRINTS_OTHER_VALUES, accept_other_values, refuse_other_values
+from bot.verdict.other_values import (
+    PRINTS_OTHER_VALUES,
+    accept_other_values,
+    accept_voted_values,
+    refuse_other_values,
+)
 from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
-from runners.core.protocol import Answer, Claim, ClaimKind, Exited, Observation, Outcome, Signature
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Signature,
+)
 from tests.support.observed import observe
 
 CLAIM = Claim(kind=ClaimKind.WRONG_RESULT, actual="sum 3", signature=Signature(type=OUTPUT, message="sum 3"))
@@ -40,6 +55,32 @@ def test_another_output_than_the_right_one_of_other_runs_is_wrong() -> None:
     assert [one.outcome for one in kept] == [
         Outcome.PASS, Outcome.MATCH, Outcome.OTHER_FAILURE, Outcome.OTHER_FAILURE
     ]  # fmt: skip
+
+
+def vote(version: str, vote: str) -> Finding:
+    return Finding(
+        kind=FindingKind.REFERENCE, summary="s", evidence={"name": "NumPy", "vote": vote, "version": version}
+    )
+
+
+def test_the_newest_values_are_right_where_a_reference_computes_them_and_not_the_failing_ones() -> None:
+    """A release between counts if it prints the same as the newest one."""
+    ended = Exited(code=0)
+    newest, between, other = (
+        msgspec.structs.replace(see(version, Outcome.OTHER_FAILURE, ""), ended=ended, excerpt=text)
+        for version, text in (("1.3", "i32=-7"), ("1.2", "i32=-7"), ("1.1", "i32=9"))
+    )
+    seen = (WRONG, other, between, newest)
+    kept = accept_voted_values("1.3", seen, (vote("1.0", "differs"), vote("1.3", "agrees")))
+    assert [one.outcome for one in kept] == [
+        Outcome.MATCH, Outcome.OTHER_FAILURE, Outcome.PASS, Outcome.PASS
+    ]  # fmt: skip
+    for votes in (
+        (vote("1.3", "agrees"),),
+        (vote("1.0", "agrees"), vote("1.3", "agrees")),
+        (vote("1.0", "differs"),),
+    ):
+        assert accept_voted_values("1.3", seen, votes) == seen
 
 
 def test_alone_it_says_nothing() -> None:

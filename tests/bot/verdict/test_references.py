@@ -72,7 +72,47 @@ def test_a_library_refutes_no_value_that_another_reference_calls_wrong() -> None
         is VerdictKind.INCONCLUSIVE
     )
     fixed = (*runs[:-1], observe(ORDER[-1], Outcome.PASS))
-    assert judge(Evidence(plan=WRONG_VALUE, observations=fixed, findings=(agrees,))).kind is VerdictKind.INCONCLUSIVE
+    assert judge(Evidence(plan=WRONG_VALUE, observations=fixed, findings=(agrees,))).kind is VerdictKind.FIXED
+    older = Finding(
+        kind=FindingKind.REFERENCE,
+        summary="s",
+        evidence={"name": "ONNX", "vote": "agrees", "version": ORDER[-2]},
+    )
+    assert judge(Evidence(plan=WRONG_VALUE, observations=fixed, findings=(older,))).kind is VerdictKind.INCONCLUSIVE
+
+
+def judge_rounding(by: str) -> Verdict:
+    """Judge two arrays that differ by so much, where a pass changes the values and NumPy agrees with the result."""
+    guilty = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "FastMath", "version": ORDER[-1]})
+    agrees = {"name": "NumPy", "vote": "agrees", "version": ORDER[-1]}
+    reference = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=agrees)
+    message = f"Not equal to tolerance rtol=1e-07, atol=0 | Max relative difference among violations: {by}"
+    runs = [observe(one, Outcome.MATCH, signature=Signature(type=ASSERTION, message=message)) for one in ORDER]
+    return judge(Evidence(plan=WRONG_VALUE, observations=tuple(runs), findings=(guilty, reference)))
+
+
+def test_results_that_differ_by_rounding_alone_are_right() -> None:
+    """Four units in the last place of float32 are 4.8e-7. More is the pass's doing."""
+    verdict = judge_rounding("1.18e-07")
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+    assert "rounding alone (1.18e-07, relative)" in verdict.headline
+    assert judge_rounding("5.1e-07").kind is VerdictKind.INCONCLUSIVE
+
+
+ROUND_TRIP = """
+import tvm
+text = kernel.script()
+again = tvm.script.from_source({read})
+tvm.ir.assert_structural_equal(kernel, again)
+"""
+
+
+@pytest.mark.parametrize(("read", "kind"), [("text", VerdictKind.CONFIRMED), ("other", VerdictKind.INCONCLUSIVE)])
+def test_an_object_that_changes_when_it_is_printed_and_read_needs_no_reference(read: str, kind: VerdictKind) -> None:
+    testcase = msgspec.structs.replace(WRONG_VALUE.testcase, files={"a.py": ROUND_TRIP.format(read=read)})
+    plan = msgspec.structs.replace(WRONG_VALUE, testcase=testcase)
+    runs = tuple(observe(one, Outcome.MATCH, attempt=attempt) for one in ORDER for attempt in (1, 2))
+    assert judge(Evidence(plan=plan, observations=runs, findings=())).kind is kind
 
 
 def compile_twice(*flags: str) -> Plan:

@@ -11,7 +11,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.judge import judge
 from bot.verdict.rules.phrases import name_all, name_releases
-from runners.core.findings import KINDS, CallFault, Rule
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, KINDS, CallFault, Rule
 from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from tests.support.observed import PLAN, observe
 from tests.support.sentences import find_false_claims
@@ -131,13 +131,17 @@ def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], sai
     [
         (Rule.PARALLEL_WRITES, "calls `d0` parallel, and all iterations along this dimension write the same element"),
         (Rule.LIVE_ARGUMENT, "writes into `d0`, which is read again later"),
-        (Rule.ZERO_DIVISOR, "divides by zero: the input `d0` holds zeros"),
-        (Rule.SHIFT_TOO_FAR, "shifts by the number of bits or further: the input `d0` holds the amounts"),
+        (Rule.ZERO_DIVISOR, "divides by zero: `d0` holds zeros"),
+        (Rule.SHIFT_TOO_FAR, "shifts by the number of bits or further: `d0` holds the amounts"),
         (
             Rule.MISSING_INIT,
             "adds to `d0` over a reduction axis and never sets it, so it adds to what the caller passes",
         ),
         (Rule.CAST_OUT_OF_RANGE, "casts values of `d0` that the integer type cannot hold"),
+        (
+            Rule.WRONG_EXTENT,
+            "takes `d0` for an extent, and gives the shape another number of elements than the tensor has",
+        ),
     ],
 )
 def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
@@ -166,6 +170,11 @@ def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
             "the testcase calls `g`, and the program declares only `f`",
         ),
         (CallFault.PRIVATE, {"function": "f"}, "the testcase calls `f`, which the program declares private"),
+        (
+            CallFault.TYPE_REPLACED,
+            {"flag": "--demote=false", "given": "i64", "taken": "i32"},
+            "the testcase asks the compiler to turn `i64` into `i32`; `--demote=false` keeps the type",
+        ),
         (
             CallFault.TARGET,
             {"name": "cuda", "device": "local-task"},
@@ -232,6 +241,34 @@ def test_a_finding_of_any_shape_has_a_sentence_in_which_its_words_are_quoted(kin
         assert said
         outside = "".join(said.split("`")[::2])
         assert "close this issue" not in outside
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (BY_POINTS, "On `1.3`, `f` returns `2`; at `x = 1`, the value is `3`"),
+        (BY_REWRITE, "On `1.3`, `f` computes `2` at `x = 1` from generated arguments; before, the value is `3`"),
+        (
+            BY_DEFINITION,
+            "On `1.3`, the program returns `2` at `x = 1`; by the definitions of its operations, the value is `3`",
+        ),
+        (
+            "ONNX",
+            "On `1.3`, `f` returns `2` at `x = 1`; ONNX's evaluator computes `3` from the same model and inputs",
+        ),
+    ],
+)
+def test_a_reference_says_what_it_compared(name: str, said: str) -> None:
+    known = {
+        "name": name,
+        "vote": "differs",
+        "version": "1.3",
+        "function": "f",
+        "returned": "2",
+        "expected": "3",
+        "at": "x = 1",
+    }
+    assert describe_finding(Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)) == said
 
 
 def test_a_run_that_only_compiled_is_no_clean_run() -> None:

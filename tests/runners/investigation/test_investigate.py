@@ -476,6 +476,16 @@ def test_a_flaky_build_is_rerun_for_its_failure_rate() -> None:
     assert runs(seen_twice).count(ORDER[0]) <= 2
 
 
+@pytest.mark.parametrize(("every", "count"), [(2, 7), (5, 2)])
+def test_a_clean_newest_release_is_rerun_until_its_clean_runs_are_no_luck(every: int, count: int) -> None:
+    """At a rate of one in two, seven clean runs are no luck. At one in five, 21 would be: then no run is added."""
+
+    def answer(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.MATCH if cell.version != ORDER[-1] and attempt % every == 1 else Outcome.PASS
+
+    assert runs(run(make_plan(bisect=False), answer)).count(ORDER[-1]) == count
+
+
 def test_code_reported_as_working_runs_on_a_failing_release() -> None:
     """The control runs once, on the newest failing build, marked as the reporter's."""
     works = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
@@ -829,6 +839,31 @@ def test_a_failing_testcase_needs_no_other_packages(kind: ClaimKind, outcome: Ou
     younger = {"runtime": ("1.0", "2.0")}
     seen = run(make_plan(claim=Claim(kind=kind)), lambda *_: outcome, find_younger=lambda _version: younger)
     assert all(one.variant is not Variant.CONTROL for one in seen.observations)
+
+
+def test_references_are_asked_about_the_newest_values_where_those_of_an_older_release_are_wrong() -> None:
+    """The diagnosis asked about the failing release. The values of the newest one decide nothing by themselves."""
+    asked: list[str] = []
+
+    def ask(failure: Failure) -> Diagnosis:
+        asked.append(failure.seen.version)
+        return Diagnosis()
+
+    def observe_end(cell: Cell, attempt: int) -> Observation:
+        newest = cell.version == ORDER[-1]
+        seen = probed(cell, attempt, Outcome.OTHER_FAILURE if newest else Outcome.MATCH)
+        return msgspec.structs.replace(seen, ended=Exited(code=0)) if newest else seen
+
+    def investigate(vote: str) -> None:
+        evidence = {"name": "NumPy", "vote": vote, "version": ORDER[5]}
+        found = Diagnosis(findings=(Finding(kind=FindingKind.REFERENCE, summary="", evidence=evidence),))
+        plan = make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT))
+        run(plan, lambda *_: Outcome.MATCH, run=observe_end, ask_references=ask, diagnose=lambda _failure: found)
+
+    investigate("differs")
+    assert asked == [ORDER[-1]]
+    investigate("agrees")
+    assert asked == [ORDER[-1]]
 
 
 def test_references_are_asked_about_values_that_no_output_shows() -> None:

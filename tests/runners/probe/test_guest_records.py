@@ -18,6 +18,7 @@ from runners.toolchains import iree, tvm
 
 sys.path.append(str(Path("runners/guest").resolve()))  # the guest's modules import each other by name
 from runners.guest.script import record as guest
+from runners.sandbox.contract import WORK
 
 
 def step(**changes: Any) -> StepRecord:
@@ -101,12 +102,12 @@ COMPUTING = [{"process": 2, "name": "python", "state": "R", "busy": 0.4, "waits_
 WAITING = [{"process": 2, "name": "python", "state": "S", "busy": 0.0, "waits_in": "futex_wait_queue"}]
 HEAD = "Current thread 0x1 (most recent call first):\n"
 OWN = '  File "/opt/reprobot/runners/guest/script/run.py", line 61 in execute\n'
-LOOP = f'{HEAD}  File "/work/repro.py", line 4 in spin\n{OWN}'
+LOOP = f'{HEAD}  File "{WORK}/repro.py", line 4 in spin\n{OWN}'
 BUILD = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 9 in compile\n{OWN}'
 CALL = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/runtime/vm.py", line 9 in invoke\n{OWN}'
 APPLY = '  File "/opt/env/lib/python3.11/site-packages/tvm/ir/transform.py", line 9 in __call__\n'
 LENGTH = '  File "/opt/env/lib/python3.11/site-packages/tvm_ffi/container.py", line 9 in __len__\n'
-SCRIPT = '  File "/work/repro.py", line 4 in settle\n'
+SCRIPT = f'  File "{WORK}/repro.py", line 4 in settle\n'
 OWN_PASS = f"{HEAD}{LENGTH}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
 COMPILER_WITHIN = f"{HEAD}{APPLY}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
 DONE = lines({"phase": "compile", "at": 0.1}, {"phase": "run", "at": 0.2})
@@ -167,10 +168,10 @@ def test_frames_of_the_script_runner_are_removed() -> None:
     """A traceback loses both lines of a frame, a stack loses its line. All other text stays."""
     text = (
         'x\n  File "/opt/reprobot/runners/guest/script/run.py", line 61, in execute\n    exec(code)\n'
-        '  File "/work/repro.py", line 1, in f\n    g()\n'
+        f'  File "{WORK}/repro.py", line 1, in f\n    g()\n'
         '  File "/opt/reprobot/runners/guest/script/zygote.py", line 9 in main\nend\n'
     )
-    assert remove_own_frames(text) == 'x\n  File "/work/repro.py", line 1, in f\n    g()\nend\n'
+    assert remove_own_frames(text) == f'x\n  File "{WORK}/repro.py", line 1, in f\n    g()\nend\n'
 
 
 # ------------------------------------------------------------------------------------------- as the guest writes it

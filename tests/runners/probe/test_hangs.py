@@ -7,6 +7,7 @@ import pytest
 from runners.core.protocol import Hang, Testcase, TestcaseKind, TimedOut
 from runners.probe.task import ProbeResult
 from runners.sandbox.bubblewrap import Bubblewrap
+from runners.sandbox.contract import WORK
 from tests.runners.guest.script import hangs
 from tests.runners.guest.tvm import sweep
 
@@ -56,9 +57,9 @@ def test_hang_has_the_label_of_its_program(name: str) -> None:
     probe, found = run_until_hung(hangs.read_tvm_program(f"hang/{name}"), VERSION, hangs.TVM[name], wall_s=6)
     assert (found.doing, found.place) == hangs.TVM[name], found
     assert isinstance(probe.ended, TimedOut)
-    assert any(frame.file == "/work/repro.py" for frame in found.frames)
+    assert any(frame.file == f"{WORK}/repro.py" for frame in found.frames)
     if found.place == "testcase":
-        assert "/work/repro.py" in probe.ended.where
+        assert f"{WORK}/repro.py" in probe.ended.where
     # Text that the supervisor's signals print is not output of the testcase.
     assert "Segfault" not in probe.steps[-1].stderr
 

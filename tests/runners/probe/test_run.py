@@ -25,7 +25,7 @@ from runners.core.protocol import (
 from runners.probe.layout import GUEST_ENV, Layout
 from runners.probe.run import find_file_problem, run_probe
 from runners.probe.task import ProbeResult, Task
-from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cpu_time
 from runners.toolchains import Toolchain, iree, tvm
 
@@ -136,14 +136,14 @@ def test_out_of_memory_of_the_supervisor_names_the_step_that_was_running() -> No
 
 def test_a_timeout_names_the_step_and_its_frames() -> None:
     """The text has the step, its activity, and the frames of Python's fault handler, innermost first."""
-    frames = '  File "/work/repro.py", line 2 in f\n  File "x", line 3 in g\n'
+    frames = f'  File "{WORK}/repro.py", line 2 in f\n  File "x", line 3 in g\n'
     dump = f"Current thread 0x1 (most recent call first):\n{frames}"
     thread = {"process": 2, "name": "python", "state": "R", "busy": 0.9, "waits_in": ""}
     late = step(status=6, timed_out=True, last_words=dump, threads=[thread])
     found = probe(Scripted([STARTED, late, END]))
     assert found.ended == TimedOut(
         where="step 1 (python repro.py), after 10 s; the testcase's own code computes; "
-        "at /work/repro.py:2 in f < x:3 in g"
+        f"at {WORK}/repro.py:2 in f < x:3 in g"
     )
 
 
@@ -255,6 +255,14 @@ def test_steps_inherit_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert job(engine)["environment"] == expected
     assert engine.spec is not None
     assert engine.spec.environment == {}
+
+
+def test_a_testcase_finds_the_compilers_programs_by_their_names() -> None:
+    """A Python program may start ``iree-compile``, as its author did. Importers are modules, and have no folder."""
+    engine = Scripted([STARTED, step(), END])
+    tools = {"python": "/opt/env/bin/python", "iree-x": ("/opt/env/lib/x/iree-x",), "iree-y": ("python", "-m", "y")}
+    probe(engine, tools=tools)
+    assert job(engine)["environment"]["PATH"] == "/opt/env/bin:/opt/env/lib/x:/usr/bin:/bin"
 
 
 def test_a_shared_interpreter_finds_its_library(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from bench.robustness import remains
 from bench.robustness.__main__ import Record, read_records, summarise
 from bench.robustness.kills import run_trials, usable
-from bench.robustness.verb_kills import CASES, ROOT, find_wrong_answers, is_whole
+from bench.robustness.verb_kills import CASES, ROOT, VERSIONS, Case, find_wrong_answers, is_whole
 from runners.sandbox import owner
 
 TRIALS = 12
@@ -48,6 +49,21 @@ def test_random_kills_of_the_commands_change_no_answer() -> None:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert sum(len(one.hits) for one in read_records(Path(folder, "records.jsonl"))) >= 6
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.verdict)
+def test_a_case_has_its_verdict_without_a_kill(case: Case, tmp_path: Path) -> None:
+    """Chance chooses the case of a trial, so that a short run may never play a case whose verdict changed."""
+    if not usable():
+        pytest.skip("no sandbox works here")
+    issue, answer = tmp_path / "issue.txt", tmp_path / "answer.json"
+    issue.write_text(f"# {case.title}\n\n{case.body}")
+    words = ["reproduce", str(issue), "--toolchain", "python", "--versions", VERSIONS, "--json", str(answer)]
+    subprocess.run([sys.executable, "-m", "bot", *words], cwd=ROOT, check=True, capture_output=True)
+    document = json.loads(answer.read_bytes())
+    assert document["verdict"]["kind"] == case.verdict
+    assert not list(find_wrong_answers(document, case))
 
 
 def test_leftovers_of_this_namespace_alone_are_found() -> None:

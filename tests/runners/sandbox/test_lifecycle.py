@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -224,7 +225,7 @@ contained()
 
 PROBE_FILES = {
     "a regular file": ("open('found', 'w').write('é' * 10)", "é" * 10),
-    "a huge file": ("open('found', 'w').write('x' * 10**6)", "x" * 48 * 1024),
+    "a huge file": ("open('found', 'w').write('x' * 10**6)", "x" * 160 * 1024),
     "no file": ("", None),
     "a symbolic link": ("import os; os.symlink('/etc/passwd', 'found')", None),
     "a named pipe": ("import os; os.mkfifo('found')", None),
@@ -356,6 +357,27 @@ def test_removed_store_is_made_again(engine: Engine, layout: Layout) -> None:
     subprocess.run(words, check=True)
     assert run_source(engine, layout, "pass").ended == Exited(code=0)
     assert podman_store.find_store().stat().st_mode & 0o077 == 0
+
+
+def test_a_store_is_kept_while_a_container_may_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """podman lists no container that only starts. A start that waits for a removal takes the new store."""
+    store = tmp_path / "store"
+    monkeypatch.setattr(podman_store, "find_store", lambda: store)
+    with podman_store.hold_store(), podman_store.hold_store():
+        assert not podman_store.remove_skeleton()
+    removing = podman_store._lock_store(fcntl.LOCK_EX)
+
+    def start() -> bool:
+        with podman_store.hold_store():
+            return store.exists() and not podman_store.remove_skeleton()
+
+    with ThreadPoolExecutor() as threads:
+        started = threads.submit(start)
+        time.sleep(0.1)
+        assert not started.done()
+        shutil.rmtree(store)
+        os.close(removing)
+        assert started.result(20)
 
 
 def test_store_in_use_is_not_removed(podman: containers.ContainerEngine) -> None:

@@ -33,7 +33,9 @@ NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)
 _TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
-_BAD_WORDS = frozenset({"FAIL", "FAILED", "Fail", "Failed", "fail", "failed"})
+_BAD_WORDS = frozenset(
+    {"FAIL", "FAILED", "Fail", "Failed", "fail", "failed", "WRONG", "Wrong", "MISMATCH", "Mismatch"}
+)
 _GOOD_WORDS = frozenset({"PASS", "PASSED", "Pass", "Passed", "pass", "passed", "OK", "Ok", "ok"})
 _TRUTH = {"True", "False", "true", "false", *_BAD_WORDS, *_GOOD_WORDS}
 """Words by which a program judges its own line."""
@@ -110,8 +112,14 @@ class _TooManySteps(Exception):
 
 
 def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
+    if (judged := _compare_judgements(printed, wrong, right)) is not None:
+        return judged
+    if _calls_wrong(wrong) and not _calls_wrong(printed) and _calls_right(printed) and not _calls_right(wrong):
+        return Reading.CHANGED  # the program judges its result, and says the opposite of what the report quotes
+    if not right and wrong and all(map(_holds_garbage, wrong)) and any(map(_holds_garbage, printed)):
+        return Reading.WRONG  # outputs that differ in the content of unwritten memory alone are the same
     search = _Search()
-    quoted = right
+    quoted, aligned = right, _list_forms(printed) == _list_forms(wrong)
     # A line on both sides distinguishes nothing, and must not be completed into another line.
     counted = [(line, sum(map(_is_value, line))) for line in wrong]
     right = [_complete_line(line, counted) for line in quoted if not search.finds(line, wrong)]
@@ -138,8 +146,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.CHANGED  # the lines that are left were right in the report too
     if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
         return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
-    if gone and _has_other_rows(gone, wrong, printed):
-        return Reading.UNKNOWN
+    if gone and ((aligned and not any(map(_count_words, gone))) or _has_other_rows(gone, wrong, printed)):
+        return Reading.UNKNOWN  # row by row the same output, and some rows have other values
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
@@ -157,6 +165,38 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if any(_differs_by(named, line, masked) for line in wrong):
         return Reading.RIGHT
     return Reading.UNKNOWN
+
+
+def _compare_judgements(printed: Sequence[Line], wrong: Sequence[Line], right: Sequence[Line]) -> Reading | None:
+    """Compare a bare ``False`` and ``True`` with the one such word of each printed row; None for other values.
+
+    A program may print its own judgement between a label and values: ``llvm True [6 0 15]``.
+    """
+    bare = [line[0] for line in (*wrong, *right) if len(line) == 1 and line[0] in _TRUTH]
+    if not wrong or len(bare) != len(wrong) + len(right) or len({line[0] for line in wrong}) > 1:
+        return None
+    rows = [[token for token in line if token in _TRUTH] for line in printed]
+    judged = [words[0] for words in rows if len(words) == 1]
+    if not judged or not any(len(line) > 1 and set(line) & _TRUTH for line in printed):
+        return None  # whole rows are compared as others are
+    if wrong[0][0] in judged:
+        return Reading.WRONG
+    if right and any(word != right[0][0] for word in judged):
+        return Reading.UNKNOWN
+    return Reading.RIGHT if right else Reading.CHANGED
+
+
+def _calls_wrong(lines: Sequence[Line]) -> bool:
+    return any(_BAD_WORDS.intersection(line) for line in lines)
+
+
+def _calls_right(lines: Sequence[Line]) -> bool:
+    return any(_GOOD_WORDS.intersection(line) for line in lines)
+
+
+def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:
+    """Return the forms of the rows that hold values and no words, in order."""
+    return [_mask_values(line) for line in lines if _has_value(line) and not _count_words(line)]
 
 
 def _has_other_rows(gone: Sequence[Line], reported: Sequence[Line], printed: Sequence[Line]) -> bool:
@@ -210,17 +250,28 @@ MAX_NAMED = 4
 
 
 def _differs_by(named: Sequence[Token], wrong: Line, masked: Mapping[MaskedLine, list[Line]]) -> bool:
-    """True if a printed line has the named values, and no others, in places where the wrong line has other values.
+    """True if a printed line has the named values in places where the wrong line has other values.
 
-    A report quotes a wrong line of many values, and names the one value that should stand in it.
+    A report quotes a wrong line of many values, and names one value that should stand in it. Further values may
+    differ if they differ in the same way as a named one: by the same factor or by the same amount.
     """
     if not 1 <= len(named) <= MAX_NAMED or sum(map(_is_value, wrong)) <= len(named):
         return False
     for line in masked.get(_mask_values(wrong), ()):
-        changed = [new for old, new in zip(wrong, line, strict=True) if not _is_same_token(old, new)]
-        if changed and all(any(_is_same_token(one, new) for one in named) for new in changed):
-            return all(any(_is_same_token(one, new) for new in changed) for one in named)
+        changed = [(old, new) for old, new in zip(wrong, line, strict=True) if not _is_same_token(old, new)]
+        wished = [pair for pair in changed if any(_is_same_token(one, pair[1]) for one in named)]
+        if wished and all(pair in wished or any(_changes_alike(pair, one) for one in wished) for pair in changed):
+            return all(any(_is_same_token(one, new) for _, new in wished) for one in named)
     return False
+
+
+def _changes_alike(one: tuple[Token, Token], other: tuple[Token, Token]) -> bool:
+    """True if two numbers change by the same factor, such as their sign, or by the same amount."""
+    if not all(isinstance(token, float) and math.isfinite(token) for token in (*one, *other)):
+        return False
+    old, new, old_other, new_other = map(float, (*one, *other))
+    scaled = old != 0 != old_other and math.isclose(new / old, new_other / old_other, rel_tol=RELATIVE)
+    return scaled or math.isclose(new - old, new_other - old_other, rel_tol=RELATIVE)
 
 
 def _tells_difference(line: Line) -> bool:
@@ -347,8 +398,24 @@ def _is_same_token(a: Token, b: Token) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         if isinstance(a, _Exact) or isinstance(b, _Exact):
             return a == b
+        if is_tiny(a) or is_tiny(b):
+            return is_tiny(a) and is_tiny(b)
         return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
     return a == b
+
+
+TINY = 2.0**-126
+"""Subnormal numbers of float32 come from memory that holds something else, such as whole numbers or addresses."""
+
+
+def is_tiny(number: float) -> bool:
+    """True for a number that memory holds by chance."""
+    return 0 < abs(number) < TINY
+
+
+def _holds_garbage(line: Line) -> bool:
+    """True for a row of numbers of which one comes from unwritten memory."""
+    return not _count_words(line) and any(isinstance(token, float) and is_tiny(token) for token in line)
 
 
 def _mask_values(line: Line) -> MaskedLine:

@@ -82,7 +82,7 @@ def judge_origin(site: Site, tracer: Tracer) -> str:
         as_written = not tracer.has_rescheduling and (bool(site.data) or site.argument is not None)
         legal = is_element and bool(site.data) and not outside
         return "testcase-kernel" if outside or (as_written and not legal) else "compiler"
-    if not outside or any(name in site.kernel for name in FORGIVING):
+    if not outside or any(name in site.kernel for name in FORGIVING) or tracer.moves_inside(site.kernel):
         return "compiler"
     if any(entry.get("testcase_value") for entry in outside):
         return "testcase-data"

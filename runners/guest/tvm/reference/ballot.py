@@ -12,7 +12,8 @@ from typing import Any
 from runners.guest.tvm.findings import Findings
 
 KIND = "reference"
-AGREES, DIFFERS = "agrees", "differs"
+AGREES, DIFFERS, UNDEFINED = "agrees", "differs", "undefined"
+"""``undefined``: some values have no defined result, and all others agree."""
 
 
 class Ballot:
@@ -24,19 +25,29 @@ class Ballot:
         """True if more calls add nothing."""
         self.silent = False
         """True if a call was not evaluated, so that the calls together cannot agree."""
+        self._holds = False
+        """True if a difference is reported that no call of the testcase showed."""
         self.is_exact = True
         """False if a call agrees up to rounding only, or a voter cannot tell."""
 
     def report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
         """Report a vote. Without other evidence the voter is NumPy."""
+        if self._holds and vote == AGREES:
+            return
         self._findings.add(KIND, KIND, summary, {"name": "NumPy", "vote": vote, **evidence})
-        self.is_decided = self.is_decided or vote == DIFFERS
+        self.is_decided = self.is_decided or vote in (DIFFERS, UNDEFINED)
         self.is_exact = self.is_exact and bool(evidence.get("exact"))
+
+    def hold(self, summary: str, evidence: dict[str, Any]) -> None:
+        """Report a difference that no call of the testcase showed: a later difference of a call replaces it."""
+        if not self._holds and not self.is_decided:
+            self._findings.add(KIND, KIND, summary, {"vote": DIFFERS, **evidence})
+            self._holds = True
 
     def withdraw(self, why: str, summary: str = "a call could not be evaluated") -> None:
         """Record that a call has no vote. Then the calls together cannot agree."""
         self.silent = True
-        if not self.is_decided:
+        if not self.is_decided and not self._holds:
             self._findings.drop(KIND)
         self._findings.note(summary, why=why[-200:])
 

@@ -27,6 +27,10 @@ _LIMITS = {
 relative to the element, plus a twentieth of the largest element."""
 
 
+_SMALLEST_NORMAL = 1.2e-38
+"""Of float32: builds may take smaller numbers for zero."""
+
+
 class Difference:
     """The first element that differs."""
 
@@ -36,18 +40,23 @@ class Difference:
         self.expected = str(expected)
 
 
-def compare_values(returned: Value, wide: Value, own: Value, path: str = "") -> tuple[str, Difference | None]:
-    """Return ``SAME``, ``UNCERTAIN`` or ``DIFFERS``, with the first element that differs."""
+def compare_values(
+    returned: Value, wide: Value, own: Value, path: str = "", *, exact: bool = False
+) -> tuple[str, Difference | None]:
+    """Return ``SAME``, ``UNCERTAIN`` or ``DIFFERS``, with the first element that differs.
+
+    With ``exact``, no rounding explains a difference. Subnormal numbers may be zero.
+    """
     if isinstance(wide, tuple) or isinstance(returned, tuple):
         if not (isinstance(wide, tuple) and isinstance(returned, tuple) and len(wide) == len(returned)):
             return UNCERTAIN, None
         parts = [
-            compare_values(one, first, second, f"{path}[{at}]")
+            compare_values(one, first, second, f"{path}[{at}]", exact=exact)
             for at, (one, first, second) in enumerate(zip(returned, wide, own, strict=True))
         ]
         worst = next((part for part in parts if part[0] == DIFFERS), None)
         return worst or (SAME if all(part[0] == SAME for part in parts) else UNCERTAIN, None)
-    return _compare_arrays(np.asarray(returned), np.asarray(wide), np.asarray(own), path)
+    return _compare_arrays(np.asarray(returned), np.asarray(wide), np.asarray(own), path, exact=exact)
 
 
 def narrow_floats(value: Value) -> Value:
@@ -59,7 +68,7 @@ def narrow_floats(value: Value) -> Value:
         return array.astype("float16") if array.dtype.kind == "f" else value
 
 
-def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str, Difference | None]:
+def _compare_arrays(returned: Any, wide: Any, own: Any, path: str, *, exact: bool) -> tuple[str, Difference | None]:
     if returned.shape != wide.shape:
         return DIFFERS, Difference(f"{path}.shape", returned.shape, wide.shape)
     if any(one.dtype.kind not in "biuf" and not _is_float(one) for one in (returned, wide, own)):
@@ -67,6 +76,11 @@ def _compare_arrays(returned: Any, wide: Any, own: Any, path: str) -> tuple[str,
     if not all(map(_is_float, (returned, wide, own))):
         same, other = (returned == wide) | (returned == own), wide == own
         differs = other & ~same
+    elif exact:
+        value, expected = returned.astype("float64"), own.astype("float64")
+        close = np.abs(value - expected) <= _SMALLEST_NORMAL
+        same = (value == expected) | (np.isnan(value) & np.isnan(expected)) | close
+        differs = ~same
     else:
         limits = _LIMITS.get(returned.dtype.name)
         if limits is None:

@@ -15,6 +15,7 @@ import numpy as np  # type: ignore[import-not-found]  # part of the compiler's e
 
 from runners.guest.tvm import ir
 from runners.guest.tvm.reference.kernels.evaluate import Unwritten, evaluate_kernel
+from runners.guest.tvm.reference.kernels.types import get_array_type
 from runners.guest.tvm.reference.operators.basic import Call, CannotEvaluate, Value, demand
 from runners.guest.tvm.reference.operators.table import OPERATORS
 
@@ -27,17 +28,27 @@ MAX_DEPTH = 20
 MAX_KERNEL_SECONDS = 5.0
 """Time for the kernels of one call of a Relax function."""
 CALL_KERNEL = "relax.call_tir"
-_DTYPE = re.compile(r"(?:float|int|uint)(?:8|16|32|64)$|bool$")
+_DTYPE = re.compile(r"(?:float|int|uint)(?:8|16|32|64)|bool|bfloat16|float8_\w{1,20}")
+_SMALL = re.compile(r"bfloat16|float8_\w+")
+"""Types of floats that NumPy lacks. Their values are held in float32, and each result is rounded."""
+_ROUNDS = "relax.astype"
+"""The operator whose rounding a program asks for: it rounds with ``widen`` too."""
 
 
-def evaluate_function(module: Node, name: str, arguments: Sequence[Value], *, widen: bool) -> Value:
-    """Return what a function of a module returns for these arguments.
+def evaluate_function(
+    module: Node, name: str, arguments: Sequence[Value], *, widen: bool, used: set[str] | None = None
+) -> Value:
+    """Return what a function of a module returns for these arguments, and add the applied operators to ``used``.
 
     Raises:
         CannotEvaluate: it uses an operator without an equivalent, or an operator is undefined for its operands.
     """
     with np.errstate(all="ignore"):
-        return _Evaluation(module, widen).call_function(module[name], [_widen(one, widen) for one in arguments], 0)
+        evaluation = _Evaluation(module, widen)
+        result = evaluation.call_function(module[name], [_widen(one, widen) for one in arguments], 0)
+    if used is not None:
+        used |= evaluation.used
+    return result
 
 
 def calls_kernels(module: Node) -> bool:
@@ -48,6 +59,8 @@ def calls_kernels(module: Node) -> bool:
 def _widen(value: Value, widen: bool) -> Value:
     if isinstance(value, tuple):
         return tuple(_widen(one, widen) for one in value)
+    if isinstance(value, np.ndarray) and _SMALL.fullmatch(value.dtype.name):
+        return value.astype(np.float64 if widen else np.float32)
     return value.astype(np.float64) if widen and isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
 
 
@@ -58,6 +71,8 @@ class _Evaluation:
         self._module = module
         self._wide = widen
         self._calls = 0
+        self.used: set[str] = set()
+        """The names of the applied operators."""
         self._deadline = time.monotonic() + MAX_KERNEL_SECONDS
 
     def call_function(self, function: Node, arguments: Sequence[Value], depth: int) -> Value:
@@ -68,7 +83,7 @@ class _Evaluation:
         known: dict[int, Value] = {}
         for parameter, argument in zip(function.params, arguments, strict=True):
             known[hash(parameter)] = argument
-            _bind_shape(_get_annotation(parameter), argument, known)
+            _bind_shape(get_annotation(parameter), argument, known)
         return _Body(self, known, depth).evaluate(function.body)
 
     def apply_operator(self, node: Node, operands: tuple[Value, ...]) -> Value:
@@ -76,14 +91,24 @@ class _Evaluation:
         self._calls += 1
         name = str(getattr(node.op, "name", ""))
         demand(name in OPERATORS and self._calls <= MAX_CALLS, name or "a call of no operator")
-        annotation = _get_annotation(node)
+        self.used.add(name)
+        annotation = get_annotation(node)
         dtype = self._read_dtype(annotation)
         call = Call(operands, _Attributes(node.attrs), dtype, _read_shape(annotation))
         try:
             result = OPERATORS[name](call)
         except (TypeError, ValueError, IndexError, AttributeError, KeyError, OverflowError) as error:
             raise CannotEvaluate(f"{name}: {type(error).__name__}: {error}") from error
-        return self._check_result(result, call, name)
+        return self._round_result(self._check_result(result, call, name), annotation, name)
+
+    def _round_result(self, result: Value, annotation: Node, name: str) -> Value:
+        """Round a result to a type that NumPy lacks, or to a narrow one that a program asks for."""
+        dtype = str(getattr(annotation, "dtype", ""))
+        narrow = _SMALL.fullmatch(dtype) is not None
+        rounds = name == _ROUNDS if self._wide else narrow
+        if isinstance(result, tuple) or not rounds or not (narrow or dtype == "float16"):
+            return result
+        return result.astype(get_array_type(dtype)).astype(result.dtype)
 
     def call_kernel(
         self, kernel: Node, inputs: Sequence[Value], outputs: Sequence[Unwritten], sizes: Sequence[int]
@@ -96,7 +121,7 @@ class _Evaluation:
         kept = (np.array_equal(one, made.astype(one.dtype)) for one, made in zip(arrays, left, strict=False))
         demand(all(kept), "a kernel that changes its inputs")
         made = [
-            array if self._wide and array.dtype.kind == "f" else array.astype(output.dtype)
+            array if self._wide and array.dtype.kind == "f" else _widen(array.astype(output.dtype), False)
             for array, output in zip(left[len(arrays) :], outputs, strict=True)
         ]
         return made[0] if len(made) == 1 else tuple(made)
@@ -118,10 +143,10 @@ class _Evaluation:
         return self._module[variable.name_hint]
 
     def _read_dtype(self, annotation: Node) -> Any:
-        found = _DTYPE.search(str(getattr(annotation, "dtype", "")))
-        if found is None:
+        name = str(getattr(annotation, "dtype", ""))
+        if _DTYPE.fullmatch(name) is None:
             return None
-        dtype = np.dtype(found[0])
+        dtype = np.dtype("float32" if _SMALL.fullmatch(name) else name)
         return np.dtype("float64") if self._wide and dtype.kind == "f" else dtype
 
 
@@ -129,7 +154,7 @@ def _narrow(value: Value, buffer: Node | None) -> Value:
     """Return an input in the type of its buffer: wide values are rounded at the border of a kernel."""
     if buffer is None or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
-    return value.astype(str(buffer.dtype))
+    return value.astype(get_array_type(str(buffer.dtype)))
 
 
 class _Body:
@@ -184,7 +209,7 @@ class _Body:
         kernel = self._evaluation.find_function(node.args[0])
         inputs = self.evaluate(node.args[1])
         sizes = self.evaluate(node.args[2]) if len(node.args) > 2 else ()
-        annotation = _get_annotation(node)
+        annotation = get_annotation(node)
         made = list(getattr(annotation, "fields", None) or [annotation])
         outputs = [self._read_output(one) for one in made]
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
@@ -192,10 +217,10 @@ class _Body:
 
     def _read_output(self, annotation: Node) -> Unwritten:
         extents = getattr(getattr(annotation, "shape", None), "values", None)
-        found = _DTYPE.search(str(getattr(annotation, "dtype", "")))
-        if extents is None or found is None:
+        name = str(getattr(annotation, "dtype", ""))
+        if extents is None or _DTYPE.fullmatch(name) is None:
             raise CannotEvaluate("an output of unknown shape or of another type")
-        return Unwritten(tuple(int(self.evaluate(one)) for one in extents), np.dtype(found[0]))
+        return Unwritten(tuple(int(self.evaluate(one)) for one in extents), get_array_type(name))
 
     def _evaluate_sequence(self, node: Node) -> Value:
         for block in node.blocks:
@@ -247,7 +272,8 @@ def _get_kind(node: Node) -> str:
     return type(node).__name__
 
 
-def _get_annotation(node: Node) -> Node:
+def get_annotation(node: Node) -> Node:
+    """Return the annotation of a variable or a call: its type from 0.27, its structural information before."""
     return getattr(node, "ty", None) or getattr(node, "struct_info", None)
 
 

@@ -31,6 +31,7 @@ def departs_from_definition(model: Any, evaluator: Any) -> bool:
     """Return True if the evaluator computes a node of the model in another way than ONNX defines.
 
     - It pads pools wrongly: at the wrong end for ``SAME_LOWER``, or on another axis.
+    - ``LRN`` sums over as many channels as the batch has elements.
     - It has one implementation of most operators, for their newest version. A model of an older operator set may mean
       something else: up to version 12, ``Softmax`` flattens all axes from ``axis`` on.
     """
@@ -38,6 +39,8 @@ def departs_from_definition(model: Any, evaluator: Any) -> bool:
     versions = {one.domain: one.version for one in model.opset_import}
     for node, runner in zip(model.graph.node, evaluator.rt_nodes_, strict=True):
         if node.op_type in POOLS and any(one.name in ("pads", "auto_pad") for one in node.attribute):
+            return True
+        if node.op_type == "LRN":
             return True
         if re.search(r"_\d+$", type(runner).__name__):
             continue  # an implementation for the model's own version

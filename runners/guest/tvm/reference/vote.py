@@ -1,6 +1,7 @@
 """Compare what compiled functions compute with a reference: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
 
-This module has the reference for Relax functions, which is NumPy. For kernels, see ``kernels/watch.py``.
+This module has the reference for Relax functions, which is NumPy. ``kernels/watch.py`` has the one for kernels,
+``rewrites/watch.py`` for passes and schedules of the testcase, and ``analyses/watch.py`` for the arithmetic analyzer.
 
 The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy from that
 module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
@@ -34,6 +35,7 @@ MAX_SECONDS = 20.0
 MAX_NODES = 200
 """Nodes of a model that ONNX's evaluator, which is slow, computes."""
 EVALUATOR = "ReferenceEvaluator"
+_HALF = re.compile(r"(?<!b)float16")
 _MAKES_KERNELS = re.compile(r"emit_te|call_te|create_prim_func|LegalizeOps|\btopi\b|ir_builder|IRBuilder")
 """Text of a testcase that lets the compiler write kernels, or writes these without TVMScript."""
 
@@ -52,6 +54,13 @@ def main(arguments: list[str]) -> int:
     except Exception as error:
         # For example, a release before 0.24, whose IR has other nodes.
         ballot.note("no kernel could be watched", error)
+    try:
+        home = "runners.guest.tvm.reference"
+        importlib.import_module(f"{home}.rewrites.watch").RewriteVoter(ballot, file, text).install()
+        importlib.import_module(f"{home}.analyses.watch").AnalysisVoter(ballot, file).install()
+    except Exception as error:
+        # For example, the same.
+        ballot.note("no rewrite or analysis could be watched", error)
     set_script(path, rest)
     return run_testcase(file)
 
@@ -87,6 +96,7 @@ class Voter:
         self._tvm = import_compiler()
         self._evaluate = importlib.import_module("runners.guest.tvm.reference.evaluate")
         self._compare = importlib.import_module("runners.guest.tvm.reference.compare")
+        self._exact = importlib.import_module("runners.guest.tvm.reference.operators.table").EXACT
         self._gradients = importlib.import_module("runners.guest.tvm.reference.gradients")
         self._read = importlib.import_module("runners.guest.tvm.reference.arguments").read_value
         self._signatures = importlib.import_module("runners.guest.tvm.pass_checks.signature").read_signatures
@@ -105,6 +115,7 @@ class Voter:
             frontend.from_onnx = self._watch_translation(frontend.from_onnx)
             self._evaluator = getattr(importlib.import_module("onnx.reference"), EVALUATOR)
             self._onnx = importlib.import_module("runners.guest.tvm.reference.evaluator")
+            self._name_type = importlib.import_module("onnx.helper").tensor_dtype_to_np_dtype
             self._infer = importlib.import_module("onnx.shape_inference").infer_shapes
 
     def _watch_translation(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -142,6 +153,8 @@ class Voter:
                 return len(results) == 1 and self._departs_from_inference(model, name, given, value)
             results = evaluator.run(None, fed)
             expected = results[0] if len(results) == 1 else tuple(results)
+        if len(results) == 1 and self._has_other_type(model, name, value):
+            return True
         vote, where = self._compare.compare_values(value, expected, expected)
         if vote == self._compare.DIFFERS:
             told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
@@ -151,6 +164,20 @@ class Voter:
         elif vote == self._compare.SAME and not self._ballot.silent:
             self._ballot.report(vote, f"{name} returns what ONNX's evaluator computes", {"by": "ONNX"})
         return bool(vote != self._compare.UNCERTAIN)
+
+    def _has_other_type(self, model: Any, name: str, value: Any) -> bool:
+        """Report a result of another type than the model declares for its output."""
+        declared = model.graph.output[0].type.tensor_type.elem_type
+        returned = getattr(value, "dtype", None)
+        if not declared or returned is None:  # float64 is equal to None
+            return False
+        expected = self._name_type(declared)
+        if returned == expected:
+            return False
+        told = {"function": name, "returned": f"the type {returned}", "expected": f"the type {expected}"}
+        summary = f"{name} returns a result of another type than the model declares"
+        self._ballot.report(self._compare.DIFFERS, summary, {**told, "by": "ONNX"})
+        return True
 
     def _contradicts_inference(self, model: Any, given: list[Any], expected: Any, value: Any) -> bool:
         """True if ONNX's shape inference agrees with the result, and not with the evaluator.
@@ -262,12 +289,15 @@ class Voter:
         if model is not None and self._ask_evaluator(model, name, given, value):
             return
         left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module says otherwise
-        wide, own = (self._evaluate.evaluate_function(module, name, given, widen=wide) for wide in (True, False))
-        if "float16" in str(module):  # rounding inside decides digits that a wider result still shows
+        used: set[str] = set()
+        own = self._evaluate.evaluate_function(module, name, given, widen=False, used=used)
+        wide = self._evaluate.evaluate_function(module, name, given, widen=True)
+        exact = used <= self._exact and not self._evaluate.calls_kernels(module)
+        if _HALF.search(str(module)) and not exact:  # rounding inside decides digits that a wider result still shows
             value, wide, own = map(self._compare.narrow_floats, (value, wide, own))
         vote, where = self._compare.compare_values(left, tuple(given), tuple(given), "arguments")
         if vote == self._compare.SAME:
-            vote, where = self._compare.compare_values(value, wide, own)
+            vote, where = self._compare.compare_values(value, own if exact else wide, own, exact=exact)
         if vote == self._compare.DIFFERS:
             summary = f"{name} leaves {where.returned} at {where.path or 'its only element'}; NumPy computes"
             summary += f" {where.expected} from the same module and arguments"

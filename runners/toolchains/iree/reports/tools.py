@@ -121,6 +121,12 @@ _WORKS = re.compile(
     re.I,
 )
 """Words of a sentence about a flag with which it does not fail."""
+_NOT_WORKING = re.compile(
+    r"\b(?:(?:do|does|did|is|are|was|were)(?:n[o'’]?t| not)|not|never|no longer)"
+    r" (?:\w+ )?(?:work\w*|fine|pass\w*|succeed\w*)",
+    re.I,
+)
+"""The opposite of such words: ``doesnt work``."""
 _AMD = frozenset({"hip", "rocm", "amdgpu"})
 _AMD_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b")
 
@@ -131,7 +137,8 @@ def _list_told_flags(text: DeviceText) -> tuple[str, ...]:
     A clean run without the flag that the report accuses would say nothing.
     """
     sentences = [text.title, *_SENTENCE_END.split(text.prose[:20_000])]
-    accusing = [one for at, one in enumerate(sentences) if not _WORKS.search(one) and (at == 0 or _FAILS.search(one))]
+    marked = (_NOT_WORKING.sub("fails", one) for one in sentences)
+    accusing = [one for at, one in enumerate(marked) if not _WORKS.search(one) and (at == 0 or _FAILS.search(one))]
     told = dict.fromkeys(flag for one in accusing for flag in _FLAG.findall(one) if not _OF_TARGET.match(flag))
     return tuple(told)[:MAX_TOLD_FLAGS]
 

@@ -109,18 +109,63 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     if told is None or declared is None or declared not in _list_declared(tree, told["name"]):
         return None
     place, function = int(told["place"]), told["function"]
-    arguments = [call.args[place] for call in _list_calls(tree, function) if _has_argument(call, place)]
-    if not arguments:
+    if not any(_has_argument(call, place) for call in _list_calls(tree, function)):
         return None
-    extents = [one if isinstance(one, int) else None for one in declared.shape]
-    if told["axis"] and told["wanted"] and int(told["axis"]) < len(extents):
-        extents[int(told["axis"])] = int(told["wanted"])
+    extents: list[_Extent] = [one if isinstance(one, int) else None for one in declared.shape]
+    axis = int(told["axis"] or 0)
+    if told["axis"] and told["wanted"] and axis < len(extents):
+        extents[axis] = _find_same_extent(tree, str(declared.shape[axis]), place) or int(told["wanted"])
     given = f"{told['property']} {told['given']}" if told["given"] else f"shape[{told['axis']}] = {told['passed']}"
     return WrongCall(
         fault=CallFault.TYPE,
         evidence={"function": function, "argument": place + 1, "declared": told["declared"], "given": given},
-        mended=(_mend(testcase, file, [(one, _write_argument(extents, declared.dtype)) for one in arguments]),),
+        mended=(_mend(testcase, file, _mend_calls(testcase.files[file], tree, function, place, extents, declared)),),
     )
+
+
+def _mend_calls(
+    text: str, tree: ast.Module, function: str, place: int, extents: Sequence[_Extent], declared: _Tensor
+) -> list[tuple[ast.expr, str]]:
+    """Return the argument at ``place`` of each call, with the text that mends it: `_mend` takes these."""
+    changes: list[tuple[ast.expr, str]] = []
+    for call in (one for one in _list_calls(tree, function) if _has_argument(one, place)):
+        own = [_write_extent(text, call, *one) if isinstance(one, tuple) else one for one in extents]
+        changes.append((call.args[place], _write_argument(own, declared.dtype)))
+    return changes
+
+
+_Extent = int | tuple[int, int] | None
+"""An extent of a mended argument: a number, that of an axis of another argument, or the given one."""
+
+
+def _find_same_extent(tree: ast.Module, symbol: str, place: int) -> tuple[int, int] | None:
+    """Return argument and axis of the first other parameter that declares a dynamic extent; None without one.
+
+    Two parameters with one symbol have the same extent in each call, and another one in the next call.
+    """
+    for declared in _list_signatures(tree):
+        own = declared[place] if len(declared) > place else None
+        if own is None or symbol not in own.shape:
+            continue
+        for position, one in enumerate(declared[:place]):
+            if one is not None and symbol in one.shape:
+                return position, one.shape.index(symbol)
+    return None
+
+
+def _list_signatures(tree: ast.Module) -> Iterator[list[_Tensor | None]]:
+    """Yield the annotations of the parameters of each function, and of each specification of layers, in order."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield [_read_tensor(one.annotation) for one in node.args.args]
+        elif isinstance(node, ast.Dict):
+            yield [_read_tensor(value) for value in node.values]
+
+
+def _write_extent(text: str, call: ast.Call, position: int, axis: int) -> str | None:
+    """Return an expression for an extent of another argument of a call; None if the call does not show it."""
+    given = ast.get_source_segment(text, call.args[position]) if _has_argument(call, position) else None
+    return None if given is None or "{" in given else f"({given}).shape[{axis}]"
 
 
 def _read_annotation(text: str) -> _Tensor | None:
@@ -157,13 +202,16 @@ def _read_extent(node: ast.expr) -> int | str | None:
 
 
 def _list_declared(tree: ast.Module, name: str) -> list[_Tensor]:
-    """List the annotations of parameters of this name, in functions and as variables of a builder."""
+    """List the annotations of parameters of this name: of functions, of a builder, of exported layers (`nn.spec`)."""
     found: list[_Tensor | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg == name:
             found.append(_read_tensor(node.annotation))
         elif isinstance(node, ast.Call) and len(node.args) >= 2 and _is_text(node.args[0], name):
             found.append(_read_tensor(node.args[1]))
+        elif isinstance(node, ast.Dict):
+            named = zip(node.keys, node.values, strict=True)
+            found += [_read_tensor(value) for key, value in named if key is not None and _is_text(key, name)]
     return [one for one in found if one is not None]
 
 
@@ -196,18 +244,21 @@ def _has_argument(call: ast.Call, place: int) -> bool:
     return len(call.args) > place and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1])
 
 
-def _write_argument(extents: Sequence[int | None], dtype: str) -> str:
+def _write_argument(extents: Sequence[int | str | None], dtype: str) -> str:
     """Return an expression with a slot for the given argument: its values, in the declared shape and type.
 
-    A dynamic extent stays as given; without a corresponding axis, it becomes 1.
+    A dynamic extent stays as given; without a corresponding axis, it becomes 1. A text is an expression for an extent
+    that is evaluated beside the argument: its names may be those of the function here.
     """
+    told = next((one for one in extents if isinstance(one, str)), None)
+    named, passed = ("a, n", f", {told}") if told is not None else ("a", "")
     shape = "".join(
         f"{f'a.shape[{axis}] if len(a.shape) == {len(extents)} else 1' if extent is None else extent}, "
-        for axis, extent in enumerate(extents)
+        for axis, extent in enumerate("n" if isinstance(one, str) else one for one in extents)
     )
     return (
-        '(lambda a: __import__("tvm").runtime.tensor(__import__("numpy").resize(a.numpy(), '
-        f'({shape})).astype("{dtype}"), a.device))({{}})'
+        f'(lambda {named}: __import__("tvm").runtime.tensor(__import__("numpy").resize(a.numpy(), '
+        f'({shape})).astype("{dtype}"), a.device))({{}}{passed})'
     )
 
 

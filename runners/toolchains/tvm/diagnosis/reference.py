@@ -1,7 +1,9 @@
 """Ask NumPy, ONNX's evaluator, or an interpreter of TIR for the values that compiled functions should compute.
 
 The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module or the kernel of each call without the
-compiler's lowering. A vote is a claim: the testcase could have computed a wrong reference itself as well.
+compiler's lowering. It also evaluates functions before and after the passes and the schedule of the testcase, and
+compares what the arithmetic analyzer says of an expression with the expression's values at points. A vote is a claim:
+the testcase could have computed a wrong reference itself as well.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from runners.core.failure.oracle import is_about_values
-from runners.core.findings import BY_DEFINITION, EXACT, REFUTED_BY, VOTE, Vote
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, EXACT, REFUTED_BY, VOTE, Vote
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -24,45 +26,79 @@ _Word = Annotated[str, msgspec.Meta(max_length=100)]
 class _Evidence(msgspec.Struct, frozen=True):
     """The guest's claim; other fields are ignored."""
 
-    vote: Vote
+    vote: Literal["agrees", "differs", "undefined"]
+    """``undefined``: some values have no defined result, and all others agree."""
     function: _Word = ""
     returned: _Word = ""
     expected: _Word = ""
     at: _Word = ""
-    by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions"] = "NumPy"
+    by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "points", "rewrite"] = "NumPy"
+    operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0"] = ""
+    """The operation whose result is undefined for a value."""
     exact: bool = False
     """True if all values are integers, so that no rounding hides a difference."""
 
 
+_ONLY_DIFFER = frozenset({BY_POINTS, BY_REWRITE})
+"""Voters that never agree: what they did not find may still be there."""
 _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
     "definitions": "an interpreter of its TIR computes from the same arguments",
+    BY_REWRITE: "before a pass or a schedule that must keep its meaning",
+    BY_POINTS: "a point of the domain shows for the same expression",
     "ONNX shapes": "ONNX's shape inference computes from the same model and inputs",
 }
 
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase once beside the references. Return at most one finding."""
+    """Run the testcase once beside the references. Return at most one finding.
+
+    Where all defined values agree, and others are undefined, a wrong value can only be an undefined one.
+    """
     if len(failure.testcase.steps) > 1 or not is_about_values(failure.seen):
         return NOTHING_FOUND
     script, *arguments = failure.testcase.steps[0][1:]
     step = make_launch_step(_PROGRAM, script, *arguments)
     asking = msgspec.structs.replace(failure.testcase, steps=(step,))
     claim = read_evidence(means.run_hook(failure.seen.version, asking), FindingKind.REFERENCE, _Evidence)
-    return NOTHING_FOUND if claim is None else Diagnosis(findings=(_report_vote(claim, failure.seen.version),))
+    if claim is None or (claim.by in _ONLY_DIFFER and claim.vote != "differs"):
+        return NOTHING_FOUND
+    version = failure.seen.version
+    if claim.vote != "undefined":
+        return Diagnosis(findings=(_report_vote(claim, Vote(claim.vote), version),))
+    return Diagnosis(findings=(_report_undefined(claim, version),)) if claim.operation else NOTHING_FOUND
 
 
-def _report_vote(claim: _Evidence, version: str) -> Finding:
+def _report_undefined(claim: _Evidence, version: str) -> Finding:
+    return Finding(
+        kind=FindingKind.UNDEFINED_OPERAND,
+        summary=f"on {version} a value is undefined because of {claim.operation}, and all others are right",
+        evidence={
+            "function": claim.function,
+            "at": claim.at,
+            "operation": claim.operation,
+            "version": version,
+            REFUTED_BY: "another value than the defined one at any other element",
+        },
+    )
+
+
+def _report_vote(claim: _Evidence, vote: Vote, version: str) -> Finding:
     values = {"function": claim.function, "returned": claim.returned, "expected": claim.expected, "at": claim.at}
-    told: dict[str, object] = {key: value for key, value in values.items() if value and claim.vote is Vote.DIFFERS}
+    told: dict[str, object] = {key: value for key, value in values.items() if value and vote is Vote.DIFFERS}
     name = BY_DEFINITION if claim.by == "definitions" else claim.by
     if name == BY_DEFINITION:
-        told = {EXACT: claim.exact} if claim.vote is Vote.AGREES else told
+        told = {EXACT: claim.exact} if vote is Vote.AGREES else told
         told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
-    verb = "another value than" if claim.vote is Vote.DIFFERS else "the same as"
+    if name == BY_POINTS:
+        told[REFUTED_BY] = "a fact about the variables that excludes this point"
+    if name == BY_REWRITE:
+        told[REFUTED_BY] = "a definition by which the pass or the schedule may change these values"
+    verb = "another value than" if vote is Vote.DIFFERS else "the same as"
+    who = {BY_POINTS: "the analyzer", BY_REWRITE: "a function"}.get(name, "a compiled function")
     return Finding(
         kind=FindingKind.REFERENCE,
-        summary=f"on {version} a compiled function returns {verb} {_VOTERS[claim.by]}",
-        evidence={"name": name, VOTE: claim.vote.value, "version": version, **told},
+        summary=f"on {version} {who} returns {verb} {_VOTERS[claim.by]}",
+        evidence={"name": name, VOTE: vote.value, "version": version, **told},
     )

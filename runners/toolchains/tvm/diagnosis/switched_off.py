@@ -61,6 +61,7 @@ def _make_rule(
         rule=Rule.SAFEGUARD_OFF,
         of=word,
         words=f"switches a safeguard off by {word}={value}",
+        traps=True,  # an access beyond a buffer may end the program
         instead=f"{word}={not value}",
         mended=msgspec.structs.replace(testcase, files={**testcase.files, file: b"\n".join(lines).decode()}),
     )

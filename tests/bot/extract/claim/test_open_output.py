@@ -135,6 +135,39 @@ I expected `float: 5.0`. Passing `np.float32(2.5)` is no way out, it fails with 
 """
 
 
+def test_printed_rows_that_parse_as_calls_are_output() -> None:
+    """Unless a program has a function of that name."""
+    printed = "which gives me\n\n```\nafter (np.float32(1.5), 3)\n```\n"
+    code = f"```python\nimport tvm\nprint('after', tvm.f())\n```\n\n{printed}"
+    assert extract_repro(code, "tvm gives wrong values").claim.actual == "after (np.float32(1.5), 3)"
+    called = code.replace("print('after', tvm.f())", "def after(*x):\n    return tvm.f(x)")
+    assert extract_repro(called, "tvm gives wrong values").claim.actual == ""
+
+
+def test_a_banner_and_a_typed_remark_are_no_results() -> None:
+    output = "IREE compiler version 3.2.0rc1 @ 0a1b\nresult 3\n\n# same with vmvx"
+    text = f"```mlir\nfunc.func @f()\n```\n\n`iree-compile a.mlir -o a.vmfb` prints\n\n```\n{output}\n```\n"
+    assert extract_repro(text, "wrong result", "iree-org/iree").claim.actual.strip() == "result 3"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "kept"),
+    [
+        ("np.random.rand(3)", "before True\n[0.5 0.25]\nafter False\n[nan 4.5]", "before True\nafter False"),
+        ("np.random.default_rng().random(3)", "[0.5]\nclose: FAIL", "close: FAIL"),
+        ("np.random.default_rng(1).random(3)", "[0.5]\nclose: FAIL", "[0.5]\nclose: FAIL"),
+        ("np.random.seed(0) or np.random.rand(3)", "[0.5]\nafter False", "[0.5]\nafter False"),
+        ("np.random.rand(3)", "max diff 0.5", "max diff 0.5"),
+        ("np.ones(3)", "[0.5]\nafter False", "[0.5]\nafter False"),
+    ],
+)
+def test_values_that_are_drawn_anew_are_no_output_beside_a_verdict_of_the_program(
+    inputs: str, output: str, kept: str
+) -> None:
+    code = f"```python\nimport numpy as np, tvm\nprint(tvm.f({inputs}))\n```\n\nIt prints\n\n```\n{output}\n```\n"
+    assert extract_repro(code, "tvm gives wrong values").claim.actual == kept
+
+
 def test_two_quoted_outputs_make_a_claim_about_values() -> None:
     claim = extract_repro(NOTEBOOK, "float arguments arrive as 0.0", "iree-org/iree").claim
     assert claim.kind is ClaimKind.WRONG_RESULT

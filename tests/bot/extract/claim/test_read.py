@@ -16,6 +16,57 @@ def extract_claim(body: str, title: str = "[Bug] tvm") -> Claim:
     return extract(make_issue(body, title)).claim
 
 
+def test_errors_that_a_report_asks_for_are_listed() -> None:
+    def list_wished(title: str, body: str = "") -> set[str]:
+        return set(extract_claim(body, title).wished)
+
+    assert list_wished("tvm crashes", "The test SHOULD fail. But with a ValueError as others do.") == {"ValueError"}
+    assert list_wished("tvm crashes", "I'd be happy with a ScheduleError or a clean error.") == {
+        "ScheduleError",
+        "error",
+    }
+    assert list_wished("tvm takes the interpreter down instead of raising") == {"error"}
+    assert list_wished("tvm crashes", "It raises a ValueError on 0.25.") == set()
+    assert list_wished("tvm", "It should not raise a ValueError.") == set()
+    assert list_wished("tvm", "I would expect an answer, but I get a ValueError.") == set()
+    assert list_wished("tvm crashes", "It should not crash but raise a ValueError.") == {"ValueError"}
+
+
+def test_a_remark_on_a_crash_of_another_program_is_not_the_claim() -> None:
+    """The report shows what its program prints, and what is expected."""
+    body = (
+        f"The index is not clamped. The bigger program also had segfaults.{CODE}\n"
+        "Actual\n```\n[10. 0.]\n```\nExpected\n```\n[10. 30.]\n```\n"
+    )
+    claim = extract_claim(body, "tvm reads out of bounds")
+    assert (claim.kind, claim.actual, claim.expected) == (ClaimKind.WRONG_RESULT, "[10. 0.]", "[10. 30.]")
+    assert extract_claim(body, "segfaults of tvm").kind is ClaimKind.CRASH
+
+
+def test_the_output_of_a_nightly_of_a_good_release_is_expected() -> None:
+    body = (
+        f"After updating from 0.25.0 to 0.26.0 the result is wrong.{CODE}\n"
+        "0.25.0rc20260601:\n```\n[-8. 4.]\n```\n0.26.0rc20260801:\n```\n[nan nan]\n```\n"
+    )
+    claim = extract_claim(body, "tvm gives NaN")
+    assert (claim.good, claim.actual, claim.expected) == (("0.25.0",), "[nan nan]", "[-8. 4.]")
+
+
+def test_an_error_that_a_report_would_accept_is_not_its_failure() -> None:
+    body = f"I could live with a ScheduleError.{CODE}\nIt prints\n\n```\n[12. 12.]\n```"
+    claim = extract_claim(body, "tvm: loop_partition drops a sum")
+    assert (claim.kind, claim.actual.strip()) == (ClaimKind.WRONG_RESULT, "[12. 12.]")
+
+
+def test_comments_beside_prints_are_output_where_a_sentence_tells_a_value() -> None:
+    code = "\n    ```python\n    import tvm\n    print(tvm.f(2))  # 0.0\n    print(tvm.f(3))  # 1.5\n    ```\n"
+    told = extract_claim(f"{code}\nThe function sees 0.0.", "tvm gives wrong results")
+    assert told.actual == "0.0\n1.5"
+    expected = extract_claim(f"{code}\nI'd expect 3.0 and 1.5.", "tvm gives wrong results")
+    assert (expected.actual, expected.expected) == ("0.0", "3.0\n1.5")
+    assert extract_claim(code, "tvm gives wrong results").actual == ""
+
+
 CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
 
 
@@ -819,6 +870,11 @@ PRINTED = """
     [2 -1 -1]
     ```
 """
+
+
+def test_a_value_behind_a_name_is_no_version() -> None:
+    found = extract_repro(PRINTED.replace("[2 -1 -1]", "float32 1.6e-07\n    float16 0.2031"), "wrong values")
+    assert found.claim.actual == "float32 1.6e-07\nfloat16 0.2031"
 
 
 def test_the_version_of_the_build_is_no_result() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.claim.value_sentences import ValuePair, find_same_form, find_value_pair
+from bot.extract.claim.value_sentences import ValuePair, find_printed_values, find_same_form, find_value_pair
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,11 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
     assert find_value_pair(sentence) == ValuePair(printed, expected)
 
 
+def test_values_that_sentences_call_printed_are_listed() -> None:
+    said = "The function just sees 0.0. I'd expect 3.0 and 6.0. It prints 7.5 for the second."
+    assert find_printed_values(said) == {"0.0", "7.5"}
+
+
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -48,6 +53,7 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
         "Expected 3 7 here.",
         "Expected result of blur(24,10) is 3.",
         "It should call pad(1, 2) and not pad(2, 1).",
+        "The schedule yields `1` for the first steps and `0.97` later.",
         "It prints 4, as expected: 4.",
         "The pass produces `rows = 1` and `columns = 1`, which is rejected.",
         "",

@@ -146,6 +146,62 @@ def test_a_heredoc_is_the_file_it_writes() -> None:
     assert found.testcase.files == {"h.mlir": "func.func @h() {\n  return\n}\n"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 'module @m { }' | iree-opt --cse",
+        'echo "module @m { }" | iree-opt --cse -',
+        "$ printf 'module @m { }' | iree-opt - --cse",
+        "iree-opt --cse <<< 'module @m { }'",
+        "echo 'module @m { }' | \\\n        iree-opt --cse",
+    ],
+)
+def test_text_that_a_command_is_given_is_its_input(command: str) -> None:
+    found = extract_repro(f"\n        ```bash\n        {command}\n        ```\n        ", TITLE)
+    assert found.testcase.files == {"input.mlir": "module @m { }\n"}
+    assert sorted(found.testcase.steps[0]) == ["--cse", "input.mlir", "iree-opt"]
+
+
+def test_a_command_of_several_rows_in_a_code_span_is_one_command() -> None:
+    found = extract_repro(
+        """
+        ```mlir
+        func.func @h() {
+          return
+        }
+        ```
+
+        1. `iree-compile \\
+          ./h.mlir \\
+          -o h.vmfb \\
+          --iree-hal-target-backends=llvm-cpu`
+        2. `iree-run-module \\
+          --module=h.vmfb \\
+          --function=h`
+        """,
+        TITLE,
+    )
+    assert found.testcase.steps == (
+        ("iree-compile", "h.mlir", "-o", "h.vmfb", "--iree-hal-target-backends=llvm-cpu"),
+        ("iree-run-module", "--module=h.vmfb", "--function=h"),
+    )
+    assert not found.missing
+
+
+def test_given_text_may_have_several_rows() -> None:
+    found = extract_repro(
+        """
+        ```bash
+        echo 'func.func @h() {
+          return
+        }' | iree-opt --cse
+        ```
+        """,
+        TITLE,
+    )
+    assert found.testcase.files == {"input.mlir": "func.func @h() {\n  return\n}\n"}
+
+
 def test_a_command_in_a_comment_of_the_mlir_counts() -> None:
     """Test files hold their command in the first line."""
     found = extract_repro(

@@ -234,6 +234,36 @@ def test_two_unrelated_programs_are_refused_with_their_lines() -> None:
     assert "line 2" in found.reason
 
 
+def test_a_session_and_the_same_as_a_script_are_one_program() -> None:
+    """The script asks nothing else of the compiler. The session says which build it ran on."""
+    found = extract_repro(
+        """
+        ```
+        >>> import tvm
+        >>> tvm.__version__
+        '0.25.0'
+        >>> echo = tvm.get_global_func("testing.echo")
+        >>> echo(2**63)
+        OverflowError: Python int too large to convert to C long
+        ```
+
+        As script:
+
+        ```python
+        import tvm
+
+        echo = tvm.get_global_func("testing.echo")
+        for v in (0, 2**63):
+            r = echo(v)
+            print(v, "->", r)
+        ```
+        """,
+        "OverflowError for 2**63",
+    )
+    assert found.testcase.files["repro.py"].count("echo(v)") == 1
+    assert found.claim.versions == ("0.25.0",)
+
+
 def test_the_title_decides_between_two_programs() -> None:
     """The program that shares the words of the claim is the testcase."""
     body = """

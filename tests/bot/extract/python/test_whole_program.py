@@ -62,8 +62,8 @@ def test_code_that_parses_as_a_whole_stays_whole() -> None:
 @pytest.mark.parametrize(
     "lost",
     [
-        "value.missing\n",
-        "value[3]\n",
+        "other.missing\n",
+        "other[3]\n",
         "Output: it prints\nassert value == 4\n",
         "-----\nimport os\nvalue += 1\nassert value == 4\n",
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.bisection.rate import compute_interval, format_rate
+from runners.core.bisection.rate import MOST_LUCK, compute_interval, count_clean_runs, format_rate
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,10 @@ def test_the_rate_lies_inside_and_more_runs_narrow_it(seen: tuple[int, int]) -> 
 def test_in_words() -> None:
     """As the headline of a flaky testcase says it."""
     assert format_rate(3, 10) == "3 of 10 runs (95 % interval 11 to 60 %)"
+
+
+@pytest.mark.parametrize(("times", "runs", "clean"), [(1, 2, 7), (8, 10, 3), (1, 10, 44), (199, 200, 1)])
+def test_clean_runs_that_are_no_luck(times: int, runs: int, clean: int) -> None:
+    """At the rate of another build, their probability is 1 % at most, and one run less is more likely."""
+    assert count_clean_runs(times, runs) == clean
+    assert (1 - times / runs) ** clean <= MOST_LUCK < (1 - times / runs) ** (clean - 1)

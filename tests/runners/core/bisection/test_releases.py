@@ -13,6 +13,8 @@ from runners.core.bisection.releases import (
     count_changes,
     find_fix,
     find_introduction,
+    list_certain_probes,
+    list_deciding,
 )
 from runners.core.protocol import Answer
 
@@ -166,3 +168,31 @@ def test_no_wide_gap_between_failing_builds_is_left(size: int, data: st.DataObje
     assert max(map(len, untested.split()), default=0) < 3
     assert choose_between_failures(order, {**answers, order[1]: Answer.GOOD}) == ()
     assert choose_between_failures(order, dict.fromkeys((order[0], order[-1]), Answer.SKIP)) == ()
+
+
+@given(data=st.data())
+def test_a_certain_probe_is_chosen_whatever_the_pending_builds_answer(data: st.DataObject) -> None:
+    size = data.draw(st.integers(2, 12))
+    order = [f"1.{at}" for at in range(size)]
+    answer = st.sampled_from([GOOD, BAD, SKIP])
+    answers = data.draw(st.dictionaries(st.sampled_from(order), answer))
+    unknown = [one for one in order if one not in answers]
+    pending = data.draw(st.sets(st.sampled_from(unknown))) if unknown else set()
+    probes = list_certain_probes(order, answers, pending)
+    known = answers | {one: data.draw(answer) for one in pending}
+    assert set(probes) <= set(choose_probes(order, known))
+
+
+def test_a_probe_between_a_failing_and_a_newer_clean_build_is_certain_beside_the_oldest() -> None:
+    """The oldest build cannot change where the fix lies. A build between the two can."""
+    order = ["1.0", "1.1", "1.2", "1.3", "1.4"]
+    assert list_certain_probes(order, {"1.1": BAD, "1.4": GOOD}, {"1.0"}) == ("1.2",)
+    assert list_certain_probes(order, {"1.1": BAD, "1.4": GOOD}, {"1.0", "1.3"}) == ()
+    assert list_certain_probes(order, {"1.4": GOOD}, {"1.0", "1.1"}) == ()
+
+
+def test_the_oldest_failing_build_decides_nothing_beside_a_change() -> None:
+    order = ["1.0", "1.1", "1.2"]
+    assert list_deciding(order, {"1.0": BAD, "1.1": BAD, "1.2": GOOD}) == ("1.1", "1.2")
+    assert list_deciding(order, {"1.0": BAD, "1.1": BAD, "1.2": BAD}) == ("1.2",)
+    assert list_deciding(order, {"1.0": GOOD, "1.1": BAD, "1.2": BAD}) == ("1.0", "1.1", "1.2")

@@ -266,3 +266,39 @@ def test_a_quotation_that_breaks_off_inside_its_native_stack_has_no_message() ->
     assert compare_signatures(first, native, ALL_FAILURES).score >= SAME
     other = Signature(type="ValueError", message=ZERO)
     assert compare_signatures(first, other, ALL_FAILURES).score < SAME
+
+
+RULE = "Check failed: (a.is_int()) is false: Expected an integer on the left side of >>, but received buffer_1"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "same"),
+    [
+        ("Check failed: ... Expected an integer on the left side of >>, but received buffer", True),
+        ("Check failed: … : Expected an integer on the left side of >>", True),
+        ("Check failed: ... Expected a constant extent of the loop, but received buffer", False),
+        ("Check failed: ... Another rule of another operation", False),
+    ],
+)
+def test_a_quote_may_leave_out_the_condition_of_a_check(quoted: str, same: bool) -> None:
+    compared = compare_signatures(
+        Signature(type="InternalError", message=quoted), Signature(type="InternalError", message=RULE), ALL_FAILURES
+    )
+    assert (compared.score >= SAME) is same
+
+
+@pytest.mark.parametrize(
+    ("quoted", "same"),
+    [
+        ("StructuralEqual check failed", True),
+        ("StructuralEqual check failed.", True),
+        ("StructuralEqual check", False),
+        ("Another check failed", False),
+    ],
+)
+def test_a_quote_may_end_at_a_mark(quoted: str, same: bool) -> None:
+    printed = "StructuralEqual check failed, caused by lhs at <root>.body.value: T.int32(1) and rhs at <root>"
+    compared = compare_signatures(
+        Signature(type="ValueError", message=quoted), Signature(type="ValueError", message=printed), ALL_FAILURES
+    )
+    assert (compared.score >= SAME) is same

@@ -167,6 +167,34 @@ def test_a_moved_name_is_incompatible_and_a_missing_device_unavailable() -> None
     assert absent.outcome is Outcome.UNAVAILABLE
 
 
+DIED_AFTER = (
+    "free(): invalid next size (fast)\nFatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("frames", "outcome"),
+    [
+        ("  Garbage-collecting\n  <no Python frame>\n", Outcome.MATCH),
+        ('  File "repro.py", line 9 in f\n', Outcome.OTHER_FAILURE),
+    ],
+)
+def test_a_process_that_dies_after_its_script_ended_with_the_reported_failure(frames: str, outcome: Outcome) -> None:
+    """A write past the end of a buffer is often noticed when memory is freed. A caught exception does not count."""
+    seen = judge(NUMERIC, Signalled(code=6), stderr=f"{ASSERTION}{DIED_AFTER}{frames}")
+    assert seen.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("actual", "outcome"),
+    [("[SUCCESS] all outputs matched their values\n4E-05", Outcome.OTHER_FAILURE), ("4E-05", Outcome.PASS)],
+)
+def test_a_check_that_holds_is_no_answer_where_the_report_calls_it_wrong(actual: str, outcome: Outcome) -> None:
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=actual)
+    said = "EXEC @f\n[SUCCESS] all outputs matched their values\n"
+    assert judge(claim, Exited(code=0), stdout=said, checks_itself=True).outcome is outcome
+
+
 def test_a_reported_failure_that_looks_like_drift_is_still_a_match() -> None:
     """The report may be about exactly that missing name: adding the name would hide the reported failure."""
     claim = Claim(
@@ -201,6 +229,12 @@ def test_the_sentence_of_a_check_is_told_without_its_condition() -> None:
     said = judge(claim, Exited(code=1), stderr=f"{stderr}cannot make uint from negative value -1")
     assert said.answer is Answer.BAD
     assert judge(claim, Exited(code=1), stderr=f"{stderr}cannot make an integer of this").answer is Answer.SKIP
+
+
+@pytest.mark.parametrize(("printed", "answer"), [("f32 1e-7", Answer.SKIP), ("f32 1e-7\nf16 0.2", Answer.BAD)])
+def test_a_run_that_ends_before_the_last_quoted_row_is_another_failure(printed: str, answer: Answer) -> None:
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="f32 1e-7\nf16 0.2")
+    assert judge(claim, Exited(code=1), stdout=printed, stderr="RuntimeError: unknown intrinsic").answer is answer
 
 
 @pytest.mark.parametrize("type", ["AssertionError", "unexpected-output"])

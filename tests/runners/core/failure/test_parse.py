@@ -14,7 +14,7 @@ from runners.toolchains import ALL_FAILURES
 PYTHON_TRACEBACK = """\
 building
 Traceback (most recent call last):
-  File "/home/kim/work/net.py", line 31, in <module>
+  File "/home/kim/models/net.py", line 31, in <module>
     lib = tvm.compile(Net, target="llvm")
   File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 104, in compile
     return relax.build(mod)
@@ -70,6 +70,16 @@ The IR with diagnostic is:
 # from tvm.script import ir
 Error message: The block T_add is the only consumer of nothing
 """
+
+
+def test_the_last_words_of_a_dying_process_are_no_message() -> None:
+    """The C library prints them below the traceback of a failed check."""
+    text = (
+        'Traceback (most recent call last):\n  File "t.py", line 9, in <module>\n    assert a == b\nAssertionError\n'
+    )
+    found = parse_signature(f"{text}free(): invalid next size (fast)\n", ALL_FAILURES)
+    assert found is not None
+    assert (found.type, found.message) == ("AssertionError", "")
 
 
 def test_an_exception_is_named_without_its_module_and_without_paths() -> None:

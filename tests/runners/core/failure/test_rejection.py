@@ -22,6 +22,8 @@ from tests.support.observed import observe
         ("resource data missing in input IR (removed by user?); cannot serialize resource: dense_resource<w>", True),
         ("failed to legalize operation 'tensor.insert' that was explicitly marked illegal", False),
         ("expected output shape of 4", False),
+        ("undefined symbol alias id 'map'", True),
+        ("undefined symbol: log10f", False),
     ],
 )
 def test_the_message_of_a_parser_is_a_refusal(message: str, rejected: bool) -> None:

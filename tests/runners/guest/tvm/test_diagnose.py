@@ -97,6 +97,13 @@ def test_harmless_unwritten_memory_is_no_finding() -> None:
         assert not result.findings, (program, result.claims)
 
 
+def test_an_index_that_a_pass_no_longer_moves_inside_is_not_the_testcases() -> None:
+    """``ReorderTakeAfterMatmul`` lost the mode of ``take`` up to 0.26."""
+    program = "written/take_clip_lost_by_a_pass"
+    for result in ran("0.26.0", (program,)).values():
+        assert not result.findings, result.claims
+
+
 def test_finding_names_the_unwritten_buffer() -> None:
     """The buffer is the one in the program's label."""
     for program, result in ran(NEWEST, READ).items():

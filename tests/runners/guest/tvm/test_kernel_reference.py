@@ -34,6 +34,7 @@ def tensor(values, dtype):
 
 """
 DIFFERS, AGREES, EXACT = ("differs", None), ("agrees", False), ("agrees", True)
+UNDEFINED = ("undefined", None)
 
 
 def run(version: str, *arguments: str, **more: str) -> str:
@@ -170,7 +171,7 @@ for _ in range(3):
         ("float32", "", [AGREES]),
         ("int32", "print(tvm.IRModule({'main': sums}).script())", [AGREES]),
         ("int32", "tvm.ir.assert_structural_equal(sums, sums)", []),
-        ("int32", "built(a, tensor([2**31 - 1] * 4, 'int32'))", []),
+        ("int32", "built(a, tensor([2**31 - 1] * 4, 'int32'))", [UNDEFINED]),
     ],
     ids=["integers", "floats", "a claim about a module", "a claim about equality", "an undefined call"],
 )
@@ -179,6 +180,53 @@ def test_a_block_without_a_start_adds_to_what_its_output_holds(
 ) -> None:
     """Integers have no rounding, so the values are exactly right, unless the claim may be about something else."""
     assert vote(tmp_path, ACCUMULATES.format(dtype=dtype, more=more)) == votes
+
+
+JUMPS = """
+@T.prim_func(s_tir=True)
+def main(B: T.Buffer((12,), "int32")):
+    for i in range(0, 12, {step}):
+        for j in range(i, 12):
+            if j > i + 1:
+                break
+            if j == 5:
+                continue
+            B[j] = B[j] + 1
+
+b = tensor([0] * 12, "int32")
+tvm.compile(main, target="llvm")(b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_loops_may_end_early(tmp_path: Path, version: str) -> None:
+    """The compiler does not rewrite the begin of a loop inside a loop with a step."""
+    assert vote(tmp_path, JUMPS.format(step=4), version) == [DIFFERS]
+    assert vote(tmp_path, JUMPS.format(step=1), version) == [EXACT]
+
+
+OVERFLOWS = """
+@T.prim_func
+def main(A: T.Buffer((4,), "{dtype}"), B: T.Buffer((4,), "{dtype}")):
+    for i in range(4):
+        B[i] = (A[i] * {factor}) // 2
+
+b = tensor([0] * 4, "{dtype}")
+tvm.compile(main, target="llvm")(tensor([0, 3, {large}, 5], "{dtype}"), b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "large", "votes"), [("int32", 2**30, [UNDEFINED]), ("int32", 7, [EXACT]), ("int8", 100, [EXACT])]
+)
+def test_a_wrong_value_can_only_be_an_undefined_one(
+    tmp_path: Path, dtype: str, large: int, votes: list[tuple[str, bool | None]]
+) -> None:
+    """A product that overflows int32 has no defined result, and all other elements agree. Short integers wrap."""
+    factor = 4 if dtype == "int32" else "T.int8(4)"
+    assert vote(tmp_path, OVERFLOWS.format(dtype=dtype, large=large, factor=factor)) == votes
 
 
 @pytest.mark.parametrize(("version", "votes"), [("0.26.0", [DIFFERS]), ("0.27.0", [EXACT])])
@@ -272,6 +320,47 @@ tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor(range(6), "int32"
 print(b.numpy())
 """
     assert vote(tmp_path, program, version) == [DIFFERS]
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_schedule_that_makes_a_kernel_undefined_is_a_difference(tmp_path: Path, version: str) -> None:
+    """The copy of whole rows, on every release so far, reads elements of the cache that nothing has written yet."""
+    program = """
+A = te.placeholder((4, 6, 3), "int32", "A")
+k = te.reduce_axis((0, 3), "k")
+B = te.compute((4, 6), lambda i, j: te.sum(A[i, j, k], axis=k), "B")
+schedule = tvm.s_tir.Schedule(te.create_prim_func([A, B]))
+block = schedule.get_sblock("B")
+outer, _ = schedule.split(schedule.fuse(*schedule.get_loops(block)[:2]), [None, {tile}])
+schedule.reverse_compute_at(schedule.cache_write(block, 0, "global"), outer)
+a, b = tensor(np.arange(72).reshape(4, 6, 3), "int32"), tensor([[0] * 6] * 4, "int32")
+tvm.compile(schedule.mod, target="llvm")(a, b)
+print(b.numpy())
+"""
+    assert vote(tmp_path, program.format(tile=4), version) == [DIFFERS]
+    assert vote(tmp_path, program.format(tile=6), version) == [EXACT]
+
+
+LITERAL = """
+@T.prim_func
+def scale(a: T.Buffer((1,), "float32"), b: T.Buffer((1,), "float32")):
+    b[0] = a[0] {operation}
+
+a, b = tensor([1], "float32"), tensor([0], "float32")
+tvm.compile(scale, target="c")(a, b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("operation", "votes"),
+    [("* T.float32(16777216.0)", [DIFFERS]), ("* T.float32(0.5)", [AGREES]), ("/ T.float32(16777216.0)", [AGREES])],
+)
+def test_a_value_that_needs_no_rounding_is_compared_exactly(
+    tmp_path: Path, operation: str, votes: list[tuple[str, bool | None]]
+) -> None:
+    """The target ``c`` writes seven digits of a constant. A division may be computed in another way."""
+    assert vote(tmp_path, LITERAL.format(operation=operation)) == votes
 
 
 def test_the_host_reports_a_vote_by_definition(tmp_path: Path) -> None:

@@ -96,6 +96,43 @@ def test_a_module_whose_parameters_a_pass_bound_never_agrees(tmp_path: Path) -> 
     assert vote(tmp_path, program.replace("vm = ", bind, 1)) == []
 
 
+CONVERTS = """\
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            q = R.astype(x, "{dtype}")
+            o = R.astype({result}, "float32")
+            R.output(o)
+        return o
+
+vm = relax.VirtualMachine(tvm.compile(Module, "llvm"), tvm.cpu())
+print(vm["main"](tvm.runtime.tensor(np.array({x}, "float32"))).numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "x", "votes"),
+    [
+        ("float8_e4m3fn", "q", [0, 1, 448], ["differs"]),
+        ("float8_e4m3fn", "q", [0.5, 1, 448], ["agrees"]),
+        ("bfloat16", "q", [0.1, 1.00390625, 1e38], ["agrees"]),
+        ("bfloat16", "R.add(q, q)", [0.1, 1, 1e30], ["agrees"]),
+    ],
+)
+def test_values_that_are_only_moved_and_converted_have_no_rounding_to_forgive(
+    tmp_path: Path, dtype: str, result: str, x: list[float], votes: list[str]
+) -> None:
+    """Zero becomes 2^-7 in float8, beside 448: an error of 2e-5 of the largest value."""
+    assert vote(tmp_path, CONVERTS.format(dtype=dtype, result=result, x=x)) == votes
+
+
 def test_a_module_that_layers_export_never_agrees(tmp_path: Path) -> None:
     """The export may have written another operation than the layer stands for."""
     program = """
@@ -272,6 +309,48 @@ def test_the_shape_inference_of_onnx_votes_where_the_evaluator_may_not(
 ) -> None:
     """TVM 0.27 returns three elements for seven, where ONNX defines four. The evaluator pads such pools wrongly."""
     assert ask_onnx(tmp_path, SAME_LOWER.format(size=size)) == votes
+
+
+ONE_HOT = """
+import numpy as np, onnx, tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+model = onnx.parser.parse_model('''
+<ir_version: 8, opset_import: ["" : 13]>
+graph (int64[3] at) => ({type}[3,4] y)
+<int64 depth = {{4}}, {type}[2] values = {{0, 1}}>
+{{ y = OneHot (at, depth, values) }}''')
+vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+print(vm["main"](tvm.runtime.tensor(np.array([0, 3, 2]))))
+"""
+
+
+@pytest.mark.parametrize(("type", "votes"), [("float", [("ONNX", "differs")]), ("int64", [("ONNX", "agrees")])])
+def test_a_result_of_another_type_than_the_model_declares_differs(
+    tmp_path: Path, type: str, votes: list[tuple[str, str]]
+) -> None:
+    """TVM 0.27 returns float64 for ``OneHot`` with float values. The values are the same."""
+    assert ask_onnx(tmp_path, ONE_HOT.format(type=type)) == votes
+
+
+LRN = """
+import numpy as np, onnx, tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+model = onnx.parser.parse_model('''
+<ir_version: 8, opset_import: ["" : 13]>
+graph (float[1,3,1,1] x) => (float[1,3,1,1] z) { z = LRN <size = 3, alpha = 0.1> (x) }''')
+x = np.arange(3, dtype="float32").reshape(1, 3, 1, 1)
+vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+print(vm["main"](tvm.runtime.tensor(x)))
+"""
+
+
+def test_an_operator_that_the_evaluator_computes_otherwise_has_no_vote(tmp_path: Path) -> None:
+    """The evaluator of onnx 1.23 sums ``LRN`` over as many channels as the batch has elements."""
+    assert ask_onnx(tmp_path, LRN) == []
 
 
 SOFTMAX = """

@@ -21,6 +21,8 @@ from runners.toolchains.iree.reports.tools import TOOLS
         ("Crash", "We compile everything with --iree-opt-data-tiling.", ()),
         ("Crash", "It fails with --iree-hal-target-device=hip and --iree-hal-dump-executable-sources-to=x.", ()),
         ("Add --iree-foo to fix it: should be on by default", "", ()),
+        ("--iree-flow-export-benchmark-funcs doesnt work here", "", ("--iree-flow-export-benchmark-funcs",)),
+        ("compiles and works with --iree-flow-export-benchmark-funcs", "", ()),
     ],
 )
 def test_flags_of_sentences_about_the_failure_are_told(title: str, prose: str, flags: tuple[str, ...]) -> None:

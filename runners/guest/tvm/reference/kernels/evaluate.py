@@ -39,26 +39,38 @@ class Evaluated:
     """The arrays among the arguments as the call leaves them, and the value that it returns, if any."""
     has_floats: bool
     """True if the function has values of a type of floats, so that results may be rounded."""
+    approximates: bool = True
+    """True if implementations may differ in the last digits of a float."""
+    undefined: str = ""
+    """With ``lenient``: what makes a value undefined."""
+    masks: tuple[Any, ...] = ()
+    """With ``lenient``: for each array an array of the same shape that is true where the element is undefined."""
 
 
-def evaluate_kernel(function: Node, arguments: Sequence[Value], *, wide: bool, deadline: float) -> Evaluated:
+def evaluate_kernel(
+    function: Node, arguments: Sequence[Value], *, wide: bool, deadline: float, lenient: bool = False
+) -> Evaluated:
     """Return what a call leaves.
 
-    ``deadline`` is a time of ``time.monotonic``.
+    ``deadline`` is a time of ``time.monotonic``. With ``lenient``, elements may be undefined, and hold zero.
 
     Raises:
         CannotEvaluate: the function does something that has no equivalent, or that is undefined.
     """
     with np.errstate(all="ignore"):
-        compiler = _KernelCompiler(function, arguments, wide=wide, deadline=deadline)
-        return Evaluated(compiler.run_function(), compiler.has_floats)
+        compiler = _KernelCompiler(function, arguments, wide=wide, deadline=deadline, lenient=lenient)
+        values = compiler.run_function()
+        return Evaluated(values, compiler.has_floats, compiler.approximates, compiler.undefined, compiler.masks)
 
 
 class _KernelCompiler(StatementCompiler):
     """Compiles one function for the arguments of one call."""
 
-    def __init__(self, function: Node, arguments: Sequence[Value], *, wide: bool, deadline: float) -> None:
-        super().__init__(wide=wide, deadline=deadline)
+    def __init__(
+        self, function: Node, arguments: Sequence[Value], *, wide: bool, deadline: float, lenient: bool
+    ) -> None:
+        super().__init__(wide=wide, deadline=deadline, lenient=lenient)
+        self.masks: tuple[Any, ...] = ()
         demand(len(function.params) == len(arguments), "the arguments do not fit")
         self._arrays: list[tuple[Memory, Any]] = []
         buffers = ir.list_buffers(function)
@@ -78,6 +90,8 @@ class _KernelCompiler(StatementCompiler):
             self._returned = returned.value
         except (TypeError, ValueError, OverflowError, IndexError, RecursionError) as error:
             raise CannotEvaluate(f"{type(error).__name__}: {error}") from error
+        if self._lenient:
+            self.masks = tuple(_make_mask(memory, given) for memory, given in self._arrays)
         left = tuple(self._make_array(memory, given) for memory, given in self._arrays)
         return left if self._returned is None else (*left, self._returned)
 
@@ -125,5 +139,11 @@ class _KernelCompiler(StatementCompiler):
 
     def _make_array(self, memory: Memory, given: Any) -> Any:
         type = read_type(memory.dtype)
+        if self._lenient:
+            memory.cells = [0 if cell is None else cell for cell in memory.cells]
         demand(math.prod(given.shape) == len(memory.cells) and None not in memory.cells, "an unwritten argument")
         return np.array(memory.cells, dtype="float64" if type.kind == "f" else given.dtype).reshape(given.shape)
+
+
+def _make_mask(memory: Memory, given: Any) -> Any:
+    return np.array([cell is None for cell in memory.cells], dtype=bool).reshape(given.shape)

@@ -13,7 +13,7 @@ from typing import Any
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.kernels.arithmetic import BINARY, COMPARISONS, find_operation
-from runners.guest.tvm.reference.kernels.intrinsics import TESTS, find_intrinsic
+from runners.guest.tvm.reference.kernels.intrinsics import EXACT, TESTS, find_intrinsic
 from runners.guest.tvm.reference.kernels.memory import Iterations, Memory, find_place
 from runners.guest.tvm.reference.kernels.types import (
     Fit,
@@ -48,6 +48,8 @@ class ExpressionCompiler:
     def __init__(self, *, wide: bool) -> None:
         self._wide = wide
         self.has_floats = False
+        self.approximates = False
+        """True if implementations may differ in the last digits: doubles, divisions, functions such as ``exp``."""
         self._slots: dict[int, int] = {}
         self._initial: Variables = []
         self._at_once = False
@@ -73,7 +75,9 @@ class ExpressionCompiler:
     def _compile(self, node: Node, lane: int) -> Evaluate:
         """Compile one lane of an expression."""
         kind = ir.get_kind(node)
-        self.has_floats = self.has_floats or read_type(ir.get_dtype(node)).kind == "f"
+        type = read_type(ir.get_dtype(node))
+        self.has_floats = self.has_floats or type.kind == "f"
+        self.approximates = self.approximates or (type.kind == "f" and (type.bits > 32 or kind in ("Div", "Mod")))
         if kind in ("IntImm", "FloatImm"):
             return self._compile_constant(node)
         if kind in _VARIABLES:
@@ -219,6 +223,7 @@ class ExpressionCompiler:
         if name == "reinterpret":
             return self._compile_reinterpretation(parts, types, result)
         function = find_intrinsic(name, types)
+        self.approximates = self.approximates or (result.kind == "f" and name not in EXACT)
         fit = self._get_fit(result)
         if name in TESTS:
             return lambda variables: int(function(parts[0](variables)))

@@ -51,6 +51,8 @@ FLOATS: Mapping[str, Callable[..., Number]] = {
     "fma": lambda a, b, c: a * b + c,
 }
 """Functions from floats to a float."""
+EXACT = frozenset({"floor", "ceil", "trunc", "copysign", "fabs", "abs", "nearbyint", "round"})
+"""Functions of floats whose result is exact in every implementation."""
 TESTS: Mapping[str, Callable[[Number], bool]] = {
     "isnan": math.isnan,
     "isinf": math.isinf,

@@ -19,10 +19,13 @@ from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.ballot import Ballot
 
 PARSER = "tvm.script.parser.core.entry"
-_CHANGES_MEANING = re.compile(
+CHANGES_MEANING = re.compile(
     r"\b(?:transform_layout|unsafe_\w+|tensorize|set_axis_separator|annotate_buffer_access|disable_predication)\b"
 )
 """Text of a testcase whose schedule may change what a kernel means: other layouts, types or instructions."""
+
+OWN_PASS = re.compile(r"\b(?:prim_func_pass|module_pass|Apply)\b|StmtExprMutator|stmt_functor|ir_transform")
+"""Text of a testcase that defines passes, which may change what a kernel means."""
 
 Kernels = Mapping[str, Node]
 
@@ -49,12 +52,12 @@ class Origins:
         """Kernels of tensor expressions, with their arguments as tensors and variables, by the kernels' bodies."""
 
     def install(self) -> None:
-        self._tvm = tvm = importlib.import_module("tvm")
+        tvm = importlib.import_module("tvm")
         self._watch_parser()
         passes = tvm.ir.transform.Pass
         passes.__call__ = self._watch_pass(passes.__call__)
         tvm.te.create_prim_func = self._watch_expressions(tvm.te.create_prim_func)
-        if not _CHANGES_MEANING.search(self._script):
+        if not CHANGES_MEANING.search(self._script):
             home = getattr(tvm, "s_tir", None) or tvm.tir
             self._watch_schedule(home.Schedule)
 
@@ -80,15 +83,6 @@ class Origins:
     def find_before_schedule(self, kernel: Node) -> Node | None:
         """Return the kernel from which a schedule made this one; None if none did."""
         return self._scheduled.get(hash(kernel.body), (None, None))[1]
-
-    def list_kernels(self, module: Any) -> dict[str, Node]:
-        """Return the kernels of a module, or of a single function, by name."""
-        if ir.get_kind(module) == "PrimFunc":
-            return {get_symbol(module) or "main": module}
-        if not isinstance(module, self._tvm.IRModule):
-            return {}
-        found = {str(variable.name_hint): function for variable, function in module.functions.items()}
-        return {name: function for name, function in found.items() if ir.get_kind(function) == "PrimFunc"}
 
     def _watch_parser(self) -> None:
         """Replace the parser's entry in every module that imported it."""
@@ -122,14 +116,14 @@ class Origins:
         return create
 
     def _record_written(self, made: Any) -> None:
-        for kernel in self.list_kernels(made).values():
+        for kernel in list_kernels(made).values():
             self._written[hash(kernel.body)] = kernel
 
     def _watch_pass(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def apply(applied: Any, *args: Any, **words: Any) -> Any:
             given = args[0] if args else words.get("mod")
-            before = self._ballot.try_action(lambda: self.list_kernels(given)) if not self.depth else None
+            before = self._ballot.try_action(lambda: list_kernels(given)) if not self.depth else None
             made = self.run_inside(original, applied, *args, **words)
             if before and not self._own_passes:
                 self._ballot.try_action(lambda: self._record_pass(before, made))
@@ -138,21 +132,10 @@ class Origins:
         return apply
 
     def _record_pass(self, before: Kernels, made: Any) -> None:
-        for kernel, given in self._pair(before, made):
+        for _, kernel, given in pair_kernels(before, list_kernels(made)):
             self._passed[hash(kernel.body)] = kernel, self.find_before_passes(given)
             if (origin := self.find_before_schedule(given)) is not None:
                 self._scheduled[hash(kernel.body)] = kernel, origin
-
-    def _pair(self, before: Kernels, made: Any) -> list[tuple[Node, Node]]:
-        """Return the kernels that changed and kept their name and parameters, each with the one before."""
-        pairs = ((kernel, before.get(name)) for name, kernel in self.list_kernels(made).items())
-        return [
-            (kernel, given)
-            for kernel, given in pairs
-            if given is not None
-            and hash(given.body) != hash(kernel.body)
-            and _list_parameters(given) == _list_parameters(kernel)
-        ]
 
     def _watch_schedule(self, schedule: Any) -> None:
         make, read = schedule.__init__, schedule.mod.fget
@@ -162,7 +145,7 @@ class Origins:
             self.run_inside(make, made, *args, **words)
             if not self.depth:
                 given = args[0] if args else words.get("mod")
-                kernels = self._ballot.try_action(lambda: self._list_given(given))
+                kernels = self._ballot.try_action(lambda: list_given(given))
                 self._schedules[id(made)] = made, kernels or {}
 
         @functools.wraps(read)
@@ -176,14 +159,37 @@ class Origins:
         schedule.__init__ = begin
         schedule.mod = property(get_module)
 
-    def _list_given(self, given: Any) -> Kernels:
-        """Return the kernels of a schedule. The schedule names a single function ``main``."""
-        return {"main": given} if ir.get_kind(given) == "PrimFunc" else self.list_kernels(given)
-
     def _record_schedule(self, before: Kernels, module: Any) -> None:
-        for kernel, given in self._pair(before, module):
+        for _, kernel, given in pair_kernels(before, list_kernels(module)):
             earlier = self.find_before_schedule(given)
             self._scheduled[hash(kernel.body)] = kernel, earlier or self.find_before_passes(given)
+
+
+def list_kernels(module: Any) -> dict[str, Node]:
+    """Return the kernels of a module, or of a single function, by name."""
+    if ir.get_kind(module) == "PrimFunc":
+        return {get_symbol(module) or "main": module}
+    if ir.get_kind(module) != "IRModule":
+        return {}
+    found = {str(variable.name_hint): function for variable, function in module.functions.items()}
+    return {name: function for name, function in found.items() if ir.get_kind(function) == "PrimFunc"}
+
+
+def list_given(given: Any) -> Kernels:
+    """Return the kernels of a schedule. The schedule names a single function ``main``."""
+    return {"main": given} if ir.get_kind(given) == "PrimFunc" else list_kernels(given)
+
+
+def pair_kernels(before: Kernels, after: Kernels) -> list[tuple[str, Node, Node]]:
+    """Return the kernels that changed and kept their name and parameters: name, kernel, the one before."""
+    pairs = ((name, kernel, before.get(name)) for name, kernel in after.items())
+    return [
+        (name, kernel, given)
+        for name, kernel, given in pairs
+        if given is not None
+        and hash(given.body) != hash(kernel.body)
+        and _list_parameters(given) == _list_parameters(kernel)
+    ]
 
 
 def get_symbol(kernel: Node) -> str:

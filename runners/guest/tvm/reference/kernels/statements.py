@@ -13,7 +13,7 @@ from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.kernels.expressions import Evaluate, ExpressionCompiler, Variables
 from runners.guest.tvm.reference.kernels.memory import Iterations, Memory
-from runners.guest.tvm.reference.kernels.types import Number, UndefinedResult, read_type
+from runners.guest.tvm.reference.kernels.types import Number, UndefinedAccess, UndefinedResult, read_type
 from runners.guest.tvm.reference.operators.basic import CannotEvaluate, demand
 
 Execute = Callable[[Variables], None]
@@ -37,12 +37,27 @@ class Returned(Exception):
         self.value = value
 
 
+class _LoopEnded(Exception):
+    """The innermost loop ends, as ``break`` says."""
+
+
+class _IterationEnded(Exception):
+    """The innermost loop goes on with its next iteration, as ``continue`` says."""
+
+
+_JUMPS = {"break_loop": _LoopEnded, "continue_loop": _IterationEnded}
+
+
 class StatementCompiler(ExpressionCompiler):
     """Compiles the statements of one function."""
 
-    def __init__(self, *, wide: bool, deadline: float) -> None:
+    def __init__(self, *, wide: bool, deadline: float, lenient: bool = False) -> None:
         super().__init__(wide=wide)
         self._deadline = deadline
+        self._lenient = lenient
+        """True if a store of an undefined value goes on, and leaves its element undefined."""
+        self.undefined = ""
+        """What makes the first undefined value so."""
         self._statements = self._iterations = 0
 
     def _count_statement(self) -> None:
@@ -104,7 +119,8 @@ class StatementCompiler(ExpressionCompiler):
             for at in range(first, first + extent(variables), by):
                 self._count_iteration()
                 variables[slot] = fit(at)
-                body(variables)
+                if not _run_iteration(body, variables):
+                    break
 
         return self._watch_iterations(run_loop, slot) if at_once else run_loop
 
@@ -127,7 +143,8 @@ class StatementCompiler(ExpressionCompiler):
         def run_while(variables: Variables) -> None:
             while condition(variables):
                 self._count_iteration()
-                body(variables)
+                if not _run_iteration(body, variables):
+                    break
 
         return run_while
 
@@ -165,10 +182,11 @@ class StatementCompiler(ExpressionCompiler):
         values = [self._compile(node.value, lane) for lane in lanes]
         places = [self._compile_place(node.buffer, node.indices, lane) for lane in lanes]
         running = self._running if self._at_once else []
+        evaluate_all = self._evaluate_defined if self._lenient else _evaluate_all
 
         def run_store(variables: Variables) -> None:
             self._count_statement()
-            stored = [value(variables) for value in values]
+            stored = evaluate_all(values, variables)
             for value, find in zip(stored, places, strict=True):
                 memory, at = find(variables)
                 for loop in running:
@@ -176,6 +194,19 @@ class StatementCompiler(ExpressionCompiler):
                 memory.cells[at] = value
 
         return run_store
+
+    def _evaluate_defined(self, values: list[Evaluate], variables: Variables) -> list[Number | None]:
+        """Return the values, None for each whose result is undefined. An undefined access ends the evaluation."""
+        found: list[Number | None] = []
+        for value in values:
+            try:
+                found.append(value(variables))
+            except UndefinedAccess:
+                raise
+            except UndefinedResult as why:
+                self.undefined = self.undefined or str(why)
+                found.append(None)
+        return found
 
     # ------------------------------------------------------------------------------------------ buffers
 
@@ -267,6 +298,9 @@ class StatementCompiler(ExpressionCompiler):
     def _compile_evaluation(self, node: Node) -> Execute:
         """Compile an expression that is evaluated for nothing, or the end of the function."""
         value = node.value
+        jump = _JUMPS.get(ir.get_operator(value))
+        if jump is not None:
+            return self._compile_jump(jump)
         returns = ir.get_kind(node) == "Return" or ir.get_operator(value) == "ret"
         if returns and ir.get_kind(node) == "Evaluate":
             value = value.args[0] if len(value.args) else None
@@ -279,6 +313,30 @@ class StatementCompiler(ExpressionCompiler):
                 raise Returned(result)
 
         return run_evaluation
+
+    def _compile_jump(self, jump: type[Exception]) -> Execute:
+        demand(not self._at_once, "a loop of iterations at once that ends early")
+
+        def run_jump(variables: Variables) -> None:
+            self._count_statement()
+            raise jump
+
+        return run_jump
+
+
+def _run_iteration(body: Execute, variables: Variables) -> bool:
+    """Run one iteration of a loop; False if it ends the loop."""
+    try:
+        body(variables)
+    except _IterationEnded:
+        return True
+    except _LoopEnded:
+        return False
+    return True
+
+
+def _evaluate_all(values: list[Evaluate], variables: Variables) -> list[Number | None]:
+    return [value(variables) for value in values]
 
 
 def demand_plain(buffer: Node) -> None:

@@ -21,10 +21,10 @@ import numpy as np  # type: ignore[import-not-found]  # part of the compiler's e
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.arguments import read_value
-from runners.guest.tvm.reference.ballot import AGREES, DIFFERS, Ballot
+from runners.guest.tvm.reference.ballot import AGREES, DIFFERS, UNDEFINED, Ballot
 from runners.guest.tvm.reference.compare import SAME, compare_values
 from runners.guest.tvm.reference.kernels.evaluate import Evaluated, evaluate_kernel
-from runners.guest.tvm.reference.kernels.origins import Kernels, Origins, get_symbol
+from runners.guest.tvm.reference.kernels.origins import OWN_PASS, Kernels, Origins, get_symbol, list_kernels
 from runners.guest.tvm.reference.kernels.tensor_expressions import evaluate_expressions
 from runners.guest.tvm.reference.kernels.types import UndefinedResult
 from runners.guest.tvm.reference.operators.basic import demand
@@ -33,10 +33,11 @@ MAX_CALLS = 64
 MAX_SECONDS = 20.0
 """Time for all evaluations."""
 NAME = "definitions"
+TIR = "its TIR"
 BEFORE_SCHEDULE = "its TIR before the schedule"
-_OWN_PASS = re.compile(r"\b(?:prim_func_pass|module_pass|Apply)\b|StmtExprMutator|stmt_functor|ir_transform")
-"""Text of a testcase that defines passes, which may change what a kernel means."""
 _REPLACES_PIPELINE = re.compile(r"tir_pipeline|pipeline\s*=|lower_pass|\btransform\.\w+\s*=[^=]")
+_OPERATIONS = ("an overflow", "a shift", "a cast", "clz of 0")
+"""Operations whose result is undefined for some values: the beginning of what the interpreter says of them."""
 _OTHER_CLAIM = re.compile(r"structural_equal|Analyzer\(|time_evaluator|pytest\.raises|assertRaises")
 """Text of a testcase that may fail for another reason than the values of its calls."""
 _MAY_CLAIM_MORE = re.compile(r"\.script\(|\.show\(|\btransform\.|\bexcept\b")
@@ -49,7 +50,7 @@ class KernelVoter:
     def __init__(self, ballot: Ballot, path: str, script: str) -> None:
         self._ballot = ballot
         self._script = script
-        self._own_passes = _OWN_PASS.search(script) is not None
+        self._own_passes = OWN_PASS.search(script) is not None
         self._origins = Origins(ballot, path, script, self._own_passes)
         self._built: dict[int, tuple[Any, Kernels]] = {}
         """Built objects with the kernels to evaluate, by id."""
@@ -95,10 +96,7 @@ class KernelVoter:
         functions = getattr(module, "functions", {})
         if any(ir.get_kind(function) == "Function" for function in functions.values()):
             return {}
-        return {
-            name: self._origins.find_before_passes(kernel)
-            for name, kernel in self._origins.list_kernels(module).items()
-        }
+        return {name: self._origins.find_before_passes(kernel) for name, kernel in list_kernels(module).items()}
 
     def _record_built(self, made: Any, kernels: Kernels) -> None:
         for one in (made, getattr(made, "mod", None) if ir.get_kind(made) == "Executable" else None):
@@ -179,18 +177,27 @@ class KernelVoter:
         left += [] if returned is None else [read_value(returned)]
         demand(self._calls <= MAX_CALLS, "more calls than are evaluated")
         arrays = [one for one in given if hasattr(one, "shape")]
-        try:
-            for meaning, evaluate in self._list_meanings(kernel):
+        undefined: UndefinedResult | None = None
+        meanings = list(self._list_meanings(kernel))
+        for meaning, evaluate in meanings:
+            try:
                 own, wide = self._evaluate(evaluate, given)
-                _demand_constant(arguments, arrays, own.values)
-                vote, where = compare_values(tuple(left), wide.values, own.values, "arguments")
-                source, summary = meaning, f"an interpreter of {meaning} computes"
-                if vote != SAME:
-                    break
-        except UndefinedResult as why:
-            outside = str(why).startswith("an index outside")
-            self._ballot.withdraw(str(why), "an index is outside its buffer" if outside else "a call is undefined")
-            return
+            except UndefinedResult as why:
+                # A schedule may have made it so: then the kernel before the schedule says what was meant.
+                undefined = undefined or why
+                if meaning == meanings[-1][0]:
+                    if not self._report_undefined(kernel, name, given, left):
+                        self._withdraw_undefined(undefined)
+                    return
+                continue
+            _demand_constant(arguments, arrays, own.values)
+            exact = meaning == TIR and _needs_no_rounding(own, wide)
+            vote, where = compare_values(tuple(left), wide.values, own.values, "arguments", exact=exact)
+            source, summary = meaning, f"an interpreter of {meaning} computes"
+            if vote != SAME:
+                break
+        if undefined is not None and vote != DIFFERS:
+            return self._withdraw_undefined(undefined)
         if vote == DIFFERS and source == BEFORE_SCHEDULE and self._is_script(kernel):
             self._ballot.withdraw("a block of the testcase's own may declare other accesses than it makes")
         elif vote == DIFFERS and where is not None:
@@ -207,9 +214,38 @@ class KernelVoter:
             exact = self._ballot.is_exact and not own.has_floats and not _MAY_CLAIM_MORE.search(self._script)
             self._report(AGREES, f"{name} leaves what {summary}", {"exact": exact})
 
+    def _report_undefined(self, kernel: Node, name: str, given: list[Any], left: list[Any]) -> bool:
+        """Report a call of the testcase's own kernel some of whose results are undefined; False if others may differ.
+
+        Wherever the result is defined, it must be what the kernel means: then a wrong value is an undefined one.
+        """
+        kernel = self._origins.find_before_schedule(kernel) or kernel
+        if self._ballot.silent or not self._is_written(kernel) or _OTHER_CLAIM.search(self._script):
+            return False
+        own, wide = self._evaluate(functools.partial(evaluate_kernel, kernel, lenient=True), given)
+        operation = next((one for one in _OPERATIONS if own.undefined.startswith(one)), None)
+        undefined = [bool(mask.any()) for mask in own.masks]
+        if operation is None or not any(undefined) or len(left) != len(own.values) or len(left) != len(own.masks):
+            return False
+        known = [
+            np.where(mask, np.zeros((), value.dtype), value) for value, mask in zip(left, own.masks, strict=True)
+        ]
+        if compare_values(tuple(known), wide.values, own.values, "arguments")[0] != SAME:
+            return False
+        at = undefined.index(True)
+        place = [int(axis[0]) for axis in np.nonzero(own.masks[at])]
+        summary = f"{name} leaves an undefined value at arguments[{at}]{place}: {own.undefined}; all others agree"
+        told = {"function": name[:80], "at": f"arguments[{at}]{place}"[:80], "operation": operation}
+        self._report(UNDEFINED, summary, told)
+        return True
+
+    def _withdraw_undefined(self, why: UndefinedResult) -> None:
+        outside = str(why).startswith("an index outside")
+        self._ballot.withdraw(str(why), "an index is outside its buffer" if outside else "a call is undefined")
+
     def _list_meanings(self, kernel: Node) -> Iterator[tuple[str, Callable[..., Evaluated]]]:
         """Yield what the kernel means: as it is, before its schedule, and as its tensor expressions."""
-        yield "its TIR", functools.partial(evaluate_kernel, kernel)
+        yield TIR, functools.partial(evaluate_kernel, kernel)
         origin = self._origins.find_before_schedule(kernel)
         if origin is not None:
             yield BEFORE_SCHEDULE, functools.partial(evaluate_kernel, origin)
@@ -237,6 +273,15 @@ class KernelVoter:
 
     def _report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
         self._ballot.report(vote, summary, {"name": NAME, "by": NAME, **evidence})
+
+
+def _needs_no_rounding(own: Evaluated, wide: Evaluated) -> bool:
+    """True if float32 or less gives the values of float64, so that no rounding explains a difference.
+
+    Schedules may change the order of a sum, and with it the rounding: this holds for the kernel that is compiled.
+    """
+    pairs = zip(own.values, wide.values, strict=True)
+    return not own.approximates and all(np.array_equal(one, other, equal_nan=True) for one, other in pairs)
 
 
 def _find_kernel(kernels: Kernels, name: str) -> Node:

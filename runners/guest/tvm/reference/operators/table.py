@@ -153,6 +153,14 @@ _NETWORKS: Mapping[str, Callable[[Call], Value]] = {
     "nn.attention_bias": networks.attend,
 }
 
+_MOVES = (
+    *("abs", "negative", "sign", "maximum", "minimum", "clip", "where", "astype", "nn.relu", "isfinite", "isinf"),
+    *("isnan", "max", "min", "argmax", "argmin", "nn.batch_flatten", "nn.pixel_shuffle"),
+)
+_COMPUTES = ("quantize", "dequantize", "median", "hamming_window", "collapse_sum_to", "collapse_sum_like")
+EXACT = frozenset(f"relax.{name}" for name in {*_COMPARED, *_MOVES, *_PLACES} - {*_COMPUTES})
+"""Operators that choose, move or convert values: their results have no rounding that could differ."""
+
 OPERATORS: Mapping[str, Callable[[Call], Value]] = {
     f"relax.{name}": function
     for part in (_ELEMENTS, _REDUCTIONS, _PLACES, _NETWORKS)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from runners.core.protocol import Outcome, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.wrong_call import confirm_wrong_call, find_rejection
-from runners.toolchains.iree.diagnosis.calls.demoted import find_demoted_argument, find_demoted_values
+from runners.toolchains.iree.diagnosis.calls.demoted import (
+    find_asked_demotion,
+    find_demoted_argument,
+    find_demoted_values,
+)
 from runners.toolchains.iree.diagnosis.calls.parameter_types import find_parameter_of_other_type
 from runners.toolchains.iree.diagnosis.calls.raw_files import find_raw_array
 from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
@@ -16,7 +20,7 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
     """Look for a difference between the command and what it calls, and run the testcase with a mended command."""
     if (raw := find_raw_array(failure.testcase)) is not None:
         return confirm_wrong_call(raw, failure, means)
-    values = find_parameter_of_other_type(failure) or find_demoted_values(failure)
+    values = find_asked_demotion(failure) or find_parameter_of_other_type(failure) or find_demoted_values(failure)
     if values is not None:
         return confirm_wrong_call(values, failure, means)
     signature = find_rejection(failure)

@@ -1,9 +1,10 @@
-"""Find a testcase in a type that the compiler replaces by default, and mend the call of the compiler.
+"""Find a testcase in a type that the compiler replaces, by default or as it is asked, and mend the call.
 
 ``iree-compile`` turns f64 into f32 unless it is told otherwise (``--iree-input-demote-f64-to-f32``, on by default;
 the flags for i64 and f32 are off by default). The compiled function then refuses an f64 argument, although the text
 declares f64; or it takes its arguments, and computes the values of f32. The flag is documented, so that values of f32
-are no wrong values: this is the only wrong call that explains more than an error.
+are no wrong values: this is the only wrong call that explains more than an error. So it is with the flags that a
+testcase gives itself (``--iree-input-demote-i64-to-i32``): its 64-bit values then wrap around.
 """
 
 from __future__ import annotations
@@ -53,6 +54,39 @@ def find_demoted_values(failure: Failure) -> WrongCall | None:
     if not any(_COMPUTES.search(text) for text in testcase.files.values()) or _is_wrong_in_f32(failure):
         return None
     return _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32", "values": True})
+
+
+_ASKED = re.compile(r"(?P<flag>--iree-input-demote-(?P<given>[a-z]\d+)-to-(?P<taken>[a-z]\d+))(?:=(?:true|1))?")
+
+
+def find_asked_demotion(failure: Failure) -> WrongCall | None:
+    """Return the flag of the testcase that replaces the type of the values which the report calls wrong.
+
+    The mended commands keep the type, and pass arguments of this type. The control run must then print
+    other values.
+    """
+    testcase, seen = failure.testcase, failure.seen
+    checked = seen.signature is not None and seen.signature.type in (OUTPUT, *CHECKS)
+    if failure.is_flaky or not checked or not isinstance(seen.ended, Exited):
+        return None
+    asked = [found for step in testcase.steps if step[0] == "iree-compile" for found in map(_ASKED.fullmatch, step)]
+    for one in asked:
+        if one is None or not any(re.search(rf"{one['given']}(?!\w)", text) for text in testcase.files.values()):
+            continue
+        steps = tuple(tuple(_keep_type(word, one) for word in step) for step in testcase.steps)
+        evidence = {"flag": f"{one['flag']}=false", "given": one["given"], "taken": one["taken"]}
+        mended = msgspec.structs.replace(testcase, steps=steps)
+        return WrongCall(fault=CallFault.TYPE_REPLACED, evidence=evidence, mended=(mended,))
+    return None
+
+
+def _keep_type(word: str, asked: re.Match[str]) -> str:
+    """Return a word of a command for the type that the program declares."""
+    if word == asked[0]:
+        return f"{asked['flag']}=false"
+    if word.startswith("--input="):
+        return re.sub(rf"(?<=x){asked['taken']}(?==|$)", asked["given"], word)
+    return word
 
 
 def _mend(testcase: Testcase, evidence: dict[str, object]) -> WrongCall | None:

@@ -173,6 +173,29 @@ def list_read(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
     )
 
 
+def find_composer(testcase: Testcase) -> str | None:
+    """Return the file of a Python program that composes the text of its module while it runs; None for another."""
+    sources = [name for name in testcase.files if name.endswith(".py")]
+    if testcase.kind is not TestcaseKind.PYTHON or len(sources) != 1:
+        return None
+    return sources[0] if "compile_str" in testcase.files[sources[0]] else None
+
+
+def make_composed(testcase: Testcase, source: str, text: str) -> EmbeddedModule:
+    """Return the module that a program composed, to look at its calls. `EmbeddedModule.put_back` does not apply."""
+    tree = _parse(testcase.files[source])
+    return EmbeddedModule(
+        program=testcase,
+        source=source,
+        text=text,
+        above=0,
+        span=(0, 0),
+        is_bytes=False,
+        flags=_read_flags(tree) if tree is not None else (),
+        called="",
+    )
+
+
 def _parse(code: str) -> ast.Module | None:
     if len(code) > MAX_CHARS or "\r" in code or "\f" in code:
         return None

@@ -12,13 +12,13 @@ from runners.core.failure.parse import WRONG_OUTPUT
 from runners.core.findings import BY_DEFINITION, EXACT, VOTE, Vote
 from runners.core.protocol import Exited, Finding, FindingKind, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number
+from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 _PRINTED = re.compile(
     r"(?:(?:^ *actual:|^result\[\d{1,2}\]: hal\.buffer_view) *\n|^result\[\d{1,2}\]: )(?P<shape>(?:\d{1,9}x){0,8})"
-    r"(?P<element>u?i\d{1,2}|b?f\d\w{1,10})=(?P<values>[^\n]{1,20000})",
+    r"(?P<element>u?i\d{1,2}|b?f\d\w{1,10})=(?P<values>[^\n]{1,200000})",
     re.M,
 )
 _DIGITS = {"f32": 2e-5, "f64": 2e-5, "f16": 2e-3, "bf16": 1e-2, "f8E4M3FN": 0.13, "f8E4M3FNUZ": 0.13}
@@ -163,7 +163,7 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
         return {"at": f"[{differing}]", "returned": words[differing], "expected": expected}
     if right.element in FLOATS and any(a == b == 0 and math.copysign(1, a) != math.copysign(1, b) for a, b in pairs):
         return None  # a zero of the other sign: equal, and not the same
-    return {EXACT: all(f"{a:g}" == f"{b:g}" for a, b in pairs)}
+    return {EXACT: all(f"{a:g}" == f"{b:g}" or wrap_value(a, right.element) == b for a, b in pairs)}
 
 
 def _agree(a: Number, b: Number, element: str) -> bool:

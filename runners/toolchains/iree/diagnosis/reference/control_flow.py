@@ -27,6 +27,8 @@ def run_flow(statement: Statement, operands: Sequence[Values], run_region: RunRe
             return _repeat(regions[0], regions[1], operands, run_region)
         case "if" | "scf.if" if len(regions) == 2 and len(operands) == 1:
             return run_region(regions[0 if _read_scalar(operands[0]) else 1], ())
+        case "scf.if" if len(regions) == 1 and len(operands) == 1 and not statement.results:
+            return run_region(regions[0], ()) if _read_scalar(operands[0]) else ()
         case "case" if regions and len(operands) == 1:
             chosen = _read_scalar(operands[0])
             return run_region(regions[chosen if 0 <= chosen < len(regions) else -1], ())

@@ -10,8 +10,9 @@ import math
 import operator
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 Number = int | float
 
@@ -27,7 +28,7 @@ class FloatFormat:
     """What a larger value becomes: infinity, or NaN in a format without infinities."""
 
 
-_PACKED = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_PACKED = {"f16": "e", "f32": "f", "f64": "d"}
 _FORMATS = {
     "bf16": FloatFormat(7, -126, float.fromhex("0x1.fep127")),
     "f8E5M2": FloatFormat(2, -14, 57344.0),
@@ -46,6 +47,7 @@ def is_known(element: str) -> bool:
     return element in FLOATS or _INTEGER.match(element) is not None
 
 
+@lru_cache(maxsize=64)
 def count_bits(element: str) -> int:
     """Return the width of an integer type."""
     return int(element.removeprefix("u")[1:])
@@ -53,16 +55,30 @@ def count_bits(element: str) -> int:
 
 def wrap_value(value: Number, element: str) -> Number:
     """Return a value as its type holds it: an integer modulo its width, a float rounded."""
-    if element in _PACKED:
-        try:
-            return float(struct.unpack(_PACKED[element], struct.pack(_PACKED[element], value))[0])
-        except OverflowError:
-            return math.copysign(math.inf, value)
     if element in _FORMATS:
         return round_float(float(value), _FORMATS[element])
+    try:
+        return wrap_values((value,), element)[0]
+    except OverflowError:
+        if element not in _PACKED:  # an infinite integer
+            raise
+        return math.copysign(math.inf, value)
+
+
+def wrap_values(values: Sequence[Number], element: str) -> Sequence[Number]:
+    """Return values as their type holds them, all at once: of a loop there may be thousands.
+
+    Raises:
+        OverflowError: a value is too large for a packed float, or an infinite integer.
+    """
+    if element in _FORMATS:
+        return [wrap_value(one, element) for one in values]
+    if element in _PACKED:
+        code = f"<{len(values)}{_PACKED[element]}"
+        return struct.unpack(code, struct.pack(code, *values))
     bits = count_bits(element)
-    low = int(value) & ((1 << bits) - 1)
-    return low - (1 << bits) if low >> (bits - 1) and element[0] != "u" else low
+    mask, half = (1 << bits) - 1, 1 << (bits - (element[0] != "u"))
+    return [low - mask - 1 if (low := int(one) & mask) >= half else low for one in values]
 
 
 def round_float(value: float, kept: FloatFormat) -> float:
@@ -299,6 +315,25 @@ ORDERS: Mapping[str, Callable[[Number, Number], bool]] = {
     **{"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le},
     **{"gt": operator.gt, "ge": operator.ge},
 }
+
+
+_PLAIN: Mapping[str, Callable[[Number, Number], Number]] = {
+    **{"arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul},
+    **{"arith.addf": operator.add, "arith.subf": operator.sub, "arith.mulf": operator.mul},
+}
+"""Operations of two operands that are defined for all values."""
+
+
+def compute_each(operation: str, element: str, operands: Sequence[Sequence[Number]]) -> Sequence[Number | None]:
+    """Return the results of an operation for the operands of many places, as `compute` gives each of them."""
+    plain = _PLAIN.get(operation)
+    if plain is None or not operands or len(operands[0]) != 2 or (operation[-1] == "f") != (element in FLOATS):
+        return [compute(operation, element, list(values)) for values in operands]
+    results = [plain(a, b) for a, b in operands]
+    try:
+        return wrap_values(results, element)
+    except OverflowError:
+        return [wrap_value(one, element) for one in results]
 
 
 def compute(operation: str, element: str, values: list[Number]) -> Number | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -13,17 +13,26 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     FLOATS,
     Number,
     compare,
-    compute,
+    compute_each,
     convert,
+    count_bits,
     is_known,
     wrap_value,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import (
+from runners.toolchains.iree.diagnosis.reference.excluded import (
     CastOutOfRange,
+    ExcludedOperand,
+    Operand,
+    ShiftTooFar,
+    ZeroDivisor,
+)
+from runners.toolchains.iree.diagnosis.reference.statements import (
     Region,
     UndefinedResult,
     find_closing,
+    read_dense,
     read_literal,
+    read_shape,
 )
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
@@ -71,6 +80,8 @@ class CalledFunction:
     """Aliases of affine maps in the text."""
     others: dict[str, Region]
     """The other functions of the text, which it may call."""
+    held: dict[str, Values]
+    """The first values of the globals of the text."""
 
 
 _KEEPS_TYPES = re.compile(
@@ -84,7 +95,7 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
     run = testcase.steps[-1] if testcase.steps else ("",)
     if len(sources) != 1 or run[0] != "iree-run-module" or len(sources[0]) > MAX_CHARS:
         return None
-    text = re.sub(r"//[^\n]*", "", sources[0])
+    text = _WHOLE.sub(r"\g<head>\n\g<body>\n\g<end>\n}", re.sub(r"//[^\n]*", "", sources[0]))
     called = find_called(run)
     listed = list(_FUNCTION.finditer(text))
     public = [one for one in listed if one["visibility"] != "private"]
@@ -102,7 +113,36 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
         inputs=tuple(word for word in run if word.startswith("--input=")),
         maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
         others=bodies,
+        held=dict(_list_globals(text)),
     )
+
+
+_GLOBAL = re.compile(
+    r"^[ \t]*util\.global[ \t]+(?:(?:public|private)[ \t]+)?(?:mutable[ \t]+)?@(?P<name>[\w$.-]{1,200})"
+    rf"[ \t]*=[ \t]*(?P<value>dense<[^<>]{{0,20000}}>|[-+\w.]{{1,60}})[ \t]*:[ \t]*{_TYPE.format('t')}[ \t]*$",
+    re.M,
+)
+
+
+def _list_globals(text: str) -> Iterator[tuple[str, Values]]:
+    """Yield the globals whose first value stands in the text."""
+    for found in _GLOBAL.finditer(text):
+        element, shape = found["tin"] or found["talone"], read_shape(found["tshape"] or "")
+        size = math.prod(shape)
+        if not is_known(element) or not 0 <= size <= MAX_ELEMENTS:
+            continue
+        if found["value"].startswith("dense"):
+            yield found["name"], Values(element, read_dense(found["value"], element, size), shape)
+        elif (number := read_number(found["value"], element)) is not None and not shape:
+            yield found["name"], Values(element, (number,), ())
+
+
+_WHOLE = re.compile(
+    r"^(?P<head>[ \t]*func\.func\b[^\n{}]{1,1000}\{)(?P<body>[^\n{}]{0,1000}?)"
+    r"(?P<end>\breturn\b[^\n{}]{0,1000})\}[ \t]*$",
+    re.M,
+)
+"""A function on one line."""
 
 
 def _cut_body(text: str, function: re.Match[str]) -> Region:
@@ -150,7 +190,7 @@ def run_line(line: str, known: dict[str, Values]) -> bool:
     """Add the result of one operation. False if the operation is unknown or its result is undefined.
 
     Raises:
-        CastOutOfRange: the operation is a cast whose result is poison.
+        ExcludedOperand: the definition of the operation excludes an operand.
     """
     found: re.Match[str] | None
     if found := _CONSTANT.match(line):
@@ -180,16 +220,43 @@ def run_line(line: str, known: dict[str, Values]) -> bool:
         numbers = [convert(found["how"], one, source, element) for one in given]
         if found["how"] in ("fptosi", "fptoui") and None in numbers:
             value = given[numbers.index(None)]
-            raise CastOutOfRange(found["how"], found["to"], found["of"], value, source, element)
+            raise ExcludedOperand(
+                Operand(
+                    operation=f"arith.{found['how']}",
+                    result=found["to"],
+                    name=found["of"],
+                    value=value,
+                    fault=CastOutOfRange(source, element),
+                )
+            )
         return _keep(known, found["to"], element, numbers)
     if found := _COMPUTE.match(line):
         element = found["tin"] or found["talone"]
         operands = _get_operands(known, *(name.strip() for name in found["of"].split(",")))
-        numbers = (
-            [compute(found["operation"], element, list(values)) for values in operands] if is_known(element) else []
-        )
-        return _keep(known, found["to"], element, numbers)
+        results = compute_each(found["operation"], element, operands) if is_known(element) else []
+        if None in results:
+            _check_second(found, element, operands[results.index(None)])
+        return _keep(known, found["to"], element, results)
     return False
+
+
+_DIVISION = re.compile(r"arith\.(?:div|rem|ceildiv|floordiv)[su]i$")
+_SHIFT = re.compile(r"arith\.sh(?:l|rs|ru)i$")
+
+
+def _check_second(found: re.Match[str], element: str, operands: Sequence[Number]) -> None:
+    """Raise `ExcludedOperand` for a divisor of zero, and for a shift by all bits or more."""
+    name, second = found["of"].rpartition(",")[2].strip(), operands[-1]
+    fault: ZeroDivisor | ShiftTooFar
+    if _DIVISION.match(found["operation"]) and not second:
+        fault = ZeroDivisor()
+    elif _SHIFT.match(found["operation"]) and not 0 <= second < count_bits(element):
+        fault = ShiftTooFar(count_bits(element))
+    else:
+        return
+    raise ExcludedOperand(
+        Operand(operation=found["operation"], result=found["to"], name=name, value=second, fault=fault)
+    )
 
 
 def _get_operands(known: dict[str, Values], *names: str) -> list[tuple[Number, ...]]:
@@ -198,7 +265,10 @@ def _get_operands(known: dict[str, Values], *names: str) -> list[tuple[Number, .
     if len(values) != len(names):
         return []
     size = max(len(one.numbers) for one in values)
-    return [tuple(one.pick(at) for one in values) for at in range(size)]
+    if any(len(one.numbers) not in (1, size) for one in values):
+        return [tuple(one.pick(at) for one in values) for at in range(size)]
+    columns = [one.numbers if len(one.numbers) == size else one.numbers * size for one in values]
+    return list(zip(*columns, strict=True))
 
 
 def _keep(known: dict[str, Values], name: str, element: str, numbers: Sequence[Number | None]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +15,12 @@ from itertools import product
 
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
+from runners.toolchains.iree.diagnosis.reference.excluded import check_index
 from runners.toolchains.iree.diagnosis.reference.named_loops import find_named, write_generic
 from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult, read_shape
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, find_place, is_near
 
-MAX_STEPS = 100_000
+MAX_STEPS = 400_000
 """Most iterations of one operation."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _OPERATION = re.compile(
@@ -130,7 +132,8 @@ def _fill(of: TensorType, number: Number, is_rounded: bool = False) -> Values:
 def _find_start(loops: _Loops, given: Values | None, of: TensorType, at: int) -> Values | None:
     """Return the tensor with which a result begins; None if it was never written and is read."""
     if given is not None and given.numbers:
-        return replace(given, shape=of.shape)
+        size = math.prod(of.shape)
+        return replace(given, shape=of.shape, numbers=given.numbers * (size if len(given.numbers) == 1 else 1))
     name = re.escape(loops.elements[at])
     is_read = any(re.search(rf"{name}(?![\w$.-])", line) for line in loops.lines)
     return None if "reduction" in loops.kinds or is_read else _fill(of, 0)  # the tensor is overwritten
@@ -199,23 +202,31 @@ def _run_loops(
     points = list(product(*(range(extents[at]) for at in parallel)))
     results = [[wrap_value(number, one.element) for number in one.numbers] for one in starts]
     outer = {name: one for name, one in known.items() if name not in loops.elements}
+    forms = [_find_form(one, operand.shape, extents) for one, operand in zip(read, operands, strict=True)]
+    bases = [[] if form is None else form.list_places(parallel, points) for form in forms]
+    counts = None in forms or any(map(_COUNTER.match, loops.lines))
     for step in product(*(range(extents[at]) for at in reduced)):
-        index = [dict(zip((*parallel, *reduced), (*point, *step), strict=True)) for point in points]
-        pairs = zip(read, operands, strict=True)
-        places = [[_find_place(one, operand.shape, at) for at in index] for one, operand in pairs]
-        if any(place is None for each in places for place in each):
-            return None
+        index = [dict(zip((*parallel, *reduced), (*point, *step), strict=True)) for point in points] if counts else ()
+        places: list[list[int]] = []
+        for form, base, one, operand in zip(forms, bases, read, operands, strict=True):
+            if form is None:
+                found = [_find_place(one, operand.shape, at) for at in index]
+                if None in found:
+                    return None
+                places.append([place for place in found if place is not None])
+            else:
+                shift = form.find_shift(reduced, step)
+                places.append([place + shift for place in base] if shift else base)
         columns: list[Sequence[Number]] = [*(one.numbers for one in inputs), *results]
         elements = [
-            Values(one.element, tuple(numbers[place % len(numbers)] for place in each if place is not None))
+            Values(one.element, tuple([numbers[place % len(numbers)] for place in each]))
             for one, numbers, each in zip(operands, columns, places, strict=True)
         ]
-        values = _run_body(loops, elements, index, outer)
+        values = _run_body(loops, elements, index, outer, len(points))
         if values is None:
             return None
         for numbers, each, new in zip(results, places[len(inputs) :], values, strict=True):
             for place, number in zip(each, new, strict=True):
-                assert place is not None
                 numbers[place] = number
     rounded = any(one.is_rounded for one in (*inputs, *starts))
     return [
@@ -224,9 +235,16 @@ def _run_loops(
 
 
 def _run_body(
-    loops: _Loops, elements: Sequence[Values], index: Sequence[Mapping[int, int]], outer: Mapping[str, Values]
+    loops: _Loops,
+    elements: Sequence[Values],
+    index: Sequence[Mapping[int, int]],
+    outer: Mapping[str, Values],
+    count: int,
 ) -> list[tuple[Number, ...]] | None:
-    """Run the lines of a body for all parallel points at once. Return what they yield."""
+    """Run the lines of a body for all ``count`` parallel points at once. Return what they yield.
+
+    ``index`` holds the loops' values at each point, if the body asks for them.
+    """
     inner = {name: one for name, one in outer.items() if len(one.numbers) == 1}
     inner.update(zip(loops.elements, elements, strict=True))
     for line in loops.lines:
@@ -235,11 +253,14 @@ def _run_body(
             values = [inner[name] for name in returned if name in inner]
             if len(values) != len(returned):
                 return None
-            return [tuple(one.pick(at) for at in range(len(index))) for one in values]
+            return [
+                one.numbers if len(one.numbers) == count else tuple(one.pick(at) for at in range(count))
+                for one in values
+            ]
         if counter := _COUNTER.match(line):
             inner[counter["to"]] = Values("i64", tuple(at[int(counter["loop"])] for at in index))
         elif extract := _EXTRACT.match(line):
-            inner[extract["to"]] = _extract(extract, inner, outer, len(index))
+            inner[extract["to"]] = _extract(extract, inner, outer, count)
         elif not run_line(line, inner):
             return None
     return None
@@ -248,12 +269,12 @@ def _run_body(
 def _extract(found: re.Match[str], inner: Mapping[str, Values], outer: Mapping[str, Values], count: int) -> Values:
     """Return the elements that each point reads from a tensor outside the loops."""
     source = outer[found["of"]]
-    indices = [inner[name.strip()] for name in found["at"].split(",") if name.strip()]
+    names = [name.strip() for name in found["at"].split(",") if name.strip()]
+    indices = [inner[name] for name in names]
     numbers = []
     for at in range(count):
         place = [int(one.pick(at)) for one in indices]
-        if not all(0 <= n < extent for n, extent in zip(place, source.shape, strict=True)):
-            raise UndefinedResult("an index outside the tensor")
+        check_index("tensor.extract", found["to"], names, place, source.shape)
         numbers.append(source.pick(find_place(source.shape, place)))
     return Values(source.element, tuple(numbers))
 
@@ -274,6 +295,68 @@ def _read_map(text: str) -> _Map | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None if found[2].strip() else _Map(dimensions, ())
     return _Map(dimensions, tuple(listed.elts)) if isinstance(listed, ast.Tuple) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The place of an element as a sum: a constant, and a multiple of each loop's value."""
+
+    constant: int
+    factors: tuple[int, ...]
+
+    def list_places(self, loops: Sequence[int], points: Sequence[Sequence[int]]) -> list[int]:
+        """Return the places at these values of some loops, where all other loops are at zero."""
+        factors = [self.factors[at] for at in loops]
+        return [self.constant + sum(map(operator.mul, factors, point)) for point in points]
+
+    def find_shift(self, loops: Sequence[int], values: Sequence[int]) -> int:
+        return sum(self.factors[at] * value for at, value in zip(loops, values, strict=True))
+
+
+def _find_form(one: _Map, shape: Sequence[int], extents: Sequence[int]) -> _Form | None:
+    """Return the place as a sum; None if it is none, or lies outside the tensor for some iteration."""
+    constant, factors = 0, [0] * len(extents)
+    for expression, extent in zip(one.results, shape, strict=True):
+        linear = _read_sum(expression, one.dimensions)
+        if linear is None:
+            return None
+        reach = [factor * (count - 1) for factor, count in zip(linear.factors, extents, strict=True) if count]
+        low, high = (linear.constant + sum(pick(0, one) for one in reach) for pick in (min, max))
+        if not 0 <= low <= high < extent:
+            return None
+        constant = constant * extent + linear.constant
+        factors = [mine * extent + own for mine, own in zip(factors, linear.factors, strict=True)]
+    return _Form(constant, tuple(factors))
+
+
+def _read_sum(expression: ast.expr, names: Sequence[str]) -> _Form | None:
+    """Return an affine expression without divisions as a sum; None for another one."""
+    nothing = (0,) * len(names)
+    match expression:
+        case ast.Name(id=name) if name in names:
+            return _Form(0, tuple(int(one == name) for one in names))
+        case ast.Constant(value=int() as number):
+            return _Form(number, nothing)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _scale(_read_sum(inner, names), -1)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as how, right=right):
+            a, b = _read_sum(left, names), _read_sum(right, names)
+            b = _scale(b, -1) if isinstance(how, ast.Sub) else b
+            if a is None or b is None:
+                return None
+            factors = tuple(map(operator.add, a.factors, b.factors))
+            return _Form(a.constant + b.constant, factors)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            a, b = _read_sum(left, names), _read_sum(right, names)
+            if a is None or b is None or (any(a.factors) and any(b.factors)):
+                return None
+            return _scale(a, b.constant) if any(a.factors) else _scale(b, a.constant)
+        case _:
+            return None
+
+
+def _scale(of: _Form | None, factor: int) -> _Form | None:
+    return None if of is None else _Form(of.constant * factor, tuple(one * factor for one in of.factors))
 
 
 def _find_extents(maps: Sequence[_Map], operands: Sequence[Values]) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
 """Compute the results of an MLIR program from the inputs on its command line, without a compiler. Pure.
 
-A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo`` and ``tosa``, and the
-functions that it calls. Any other operation ends the computation without a result: a reference that may be wrong is
-no reference. Dynamic extents are those of the inputs.
+A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo``, ``tosa`` and globals of
+``util``, and the functions that it calls. Any other operation ends the computation without a result: a reference that
+may be wrong is no reference. Dynamic extents are those of the inputs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
+from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo
+from runners.toolchains.iree.diagnosis.reference.dialects.tensor import run_tensor
+from runners.toolchains.iree.diagnosis.reference.dialects.tosa import run_tosa
 from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_function, read_arguments, run_line
+from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
-from runners.toolchains.iree.diagnosis.reference.stablehlo import run_stablehlo
 from runners.toolchains.iree.diagnosis.reference.statements import (
     DYNAMIC,
-    CastOutOfRange,
     Region,
     Statement,
     UndefinedResult,
@@ -32,7 +34,6 @@ from runners.toolchains.iree.diagnosis.reference.statements import (
     require_integers,
 )
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
-from runners.toolchains.iree.diagnosis.reference.tosa import run_tosa
 
 BUDGET, ELEMENTS_OF_ONE = 20_000, 100
 """Most statements of one computation. Each `ELEMENTS_OF_ONE` elements that a statement touches count as another."""
@@ -44,12 +45,12 @@ _NO_RESULT = (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticErr
 """The interpreter does not know a part, or the text only looks like the operations that it names."""
 
 
-def find_poison(testcase: Testcase) -> CastOutOfRange | None:
-    """Return the first cast of the called function whose result is poison; None if none is reached."""
+def find_excluded_operand(testcase: Testcase) -> Operand | None:
+    """Return the first operand of the called function that its operation excludes; None if none is reached."""
     try:
         _run_program(testcase, wide=False)
-    except CastOutOfRange as found:
-        return found
+    except ExcludedOperand as found:
+        return found.operand
     except _NO_RESULT:
         return None
     return None
@@ -60,7 +61,9 @@ def _run_program(testcase: Testcase, *, wide: bool) -> tuple[Values, ...]:
     given = read_arguments(called.arguments, called.inputs) if called is not None else None
     if called is None or given is None:
         raise UndefinedResult("no call with inputs")
-    program = _Program(maps=called.maps, functions=called.others, wide=wide, budget=iter(range(BUDGET)))
+    program = _Program(
+        maps=called.maps, functions=called.others, wide=wide, held=dict(called.held), budget=iter(range(BUDGET))
+    )
     return _run_body(called.body, given, program)
 
 
@@ -88,18 +91,23 @@ class _Program:
     maps: Mapping[str, str]
     functions: Mapping[str, Region]
     wide: bool
+    held: dict[str, Values]
+    """The values of the globals, which the statements change."""
     budget: Iterator[int]
     """One item for each statement that may still run, and more for a statement on large tensors."""
 
 
-def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tuple[Values, ...]:
-    """Run statements up to the one that returns, and return its operands."""
+def _run_body(
+    body: str, known: Mapping[str, Values], program: _Program, *, returns: bool = True
+) -> tuple[Values, ...]:
+    """Run statements up to the one that returns, and return its operands. A region need not return anything."""
     values, wide = dict(known), program.wide
 
     def run_region(region: Region, arguments: Sequence[Values]) -> Sequence[Values]:
         if len(region.arguments) != len(arguments):
             raise UndefinedResult("arguments of a region")
-        return _run_body(region.text, values | dict(zip(region.arguments, arguments, strict=True)), program)
+        given = values | dict(zip(region.arguments, arguments, strict=True))
+        return _run_body(region.text, given, program, returns=False)
 
     for statement in _list_statements(body):
         dialect, _, name = statement.operation.rpartition(".")
@@ -117,10 +125,8 @@ def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tupl
                 results = run_tosa(statement, [values[one] for one in statement.operands], wide=wide)
             case "tensor" | "linalg" if name in ("pack", "unpack"):
                 results = [_run_packing(statement, values)]
-            case "tensor" if name == "empty":
-                results = [_make_empty(statement, values)]
             case "tensor":
-                results = [_run_tensor(statement, values)]
+                results = [run_tensor(statement, values, run_region)]
             case "linalg":
                 results = (
                     [_soften(statement, values)]
@@ -129,13 +135,17 @@ def _run_body(body: str, known: Mapping[str, Values], program: _Program) -> tupl
                 )
             case "scf":
                 results = run_flow(statement, [values[one] for one in statement.operands], run_region)
+            case "util.global":
+                results = _access_global(statement, name, values, program.held)
             case "" | "func" if name == "call":
                 results = _call(statement, values, program)
             case _:
                 results = [_run_plain(statement, values, wide=wide)]
         for to, one in zip(statement.results, results, strict=True):
             values[to] = one
-    raise UndefinedResult("no statement returns")
+    if returns:
+        raise UndefinedResult("no statement returns")
+    return ()
 
 
 _list_statements = lru_cache(maxsize=128)(lambda body: tuple(iterate_statements(body)))
@@ -150,16 +160,6 @@ def _spend(budget: Iterator[int], statement: Statement, values: Mapping[str, Val
     for _ in range(count + MOST_STEPS * bool(_MANY_STEPS.search(statement.operation))):
         if next(budget, None) is None:
             raise UndefinedResult("a long computation")
-
-
-def _make_empty(statement: Statement, values: Mapping[str, Values]) -> Values:
-    """Return a tensor without elements, whose shape is known: an operation that reads an element has no result."""
-    extents = [int(values[name].pick(0)) for name in statement.operands]
-    shape = statement.types[0].shape
-    if len(extents) != shape.count(DYNAMIC) or min(extents, default=0) < 0:
-        raise UndefinedResult("extents of an empty tensor")
-    given = iter(extents)
-    return Values(statement.types[0].element, (), tuple(next(given) if n == DYNAMIC else n for n in shape))
 
 
 def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:
@@ -200,6 +200,19 @@ def _run_packing(statement: Statement, values: Mapping[str, Values]) -> Values:
     return tensors.pack(given, tiling, values[padding[1]] if padding else None, to.shape)
 
 
+def _access_global(
+    statement: Statement, name: str, values: Mapping[str, Values], held: dict[str, Values]
+) -> Sequence[Values]:
+    """Run ``util.global.load`` or ``util.global.store``."""
+    symbol = re.search(r"@([\w$.-]{1,200})", statement.attributes)
+    if symbol is None or symbol[1] not in held or name not in ("load", "store"):
+        raise UndefinedResult(statement.operation)
+    if name == "load":
+        return [held[symbol[1]]]
+    held[symbol[1]] = values[statement.operands[0]]
+    return []
+
+
 def _call(statement: Statement, values: Mapping[str, Values], program: _Program) -> Sequence[Values]:
     """Run another function of the text on its arguments alone."""
     named = re.match(r"\s*@([\w$.-]{1,200})\s*\(", statement.attributes)
@@ -231,63 +244,3 @@ def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -
     if DYNAMIC in shape:  # that of the operands
         shape = next((one.shape for one in operands if len(one.shape) == len(shape)), shape)
     return replace(result, element=element, shape=shape, is_rounded=rounded)
-
-
-def _find_element(of: Values, indices: Sequence[Values]) -> int:
-    place = [int(one.numbers[0]) for one in indices if len(one.numbers) == 1]
-    if len(place) != len(of.shape) or not all(0 <= at < extent for at, extent in zip(place, of.shape, strict=True)):
-        raise UndefinedResult("an index outside the tensor")
-    return tensors.find_place(of.shape, place)
-
-
-_LISTED = re.compile(r"\[([-\d,\s]*)\]")
-
-
-def _run_tensor(statement: Statement, values: Mapping[str, Values]) -> Values:
-    """Run an operation of ``tensor`` whose offsets, sizes and padding are constants of the text."""
-    text, to = statement.attributes, statement.types[0]
-    operands = [values[name] for name in statement.operands]
-    listed = [tuple(map(int, re.findall(r"-?\d+", one))) for one in _LISTED.findall(text)]
-    match statement.operation.partition(".")[2]:
-        case "dim" if len(operands) == 2:
-            return Values("i64", (operands[0].shape[int(operands[1].pick(0))],))
-        case "extract" if operands:
-            at = _find_element(operands[0], operands[1:])
-            return replace(operands[0], numbers=(operands[0].pick(at),), shape=())
-        case "insert" if len(operands) >= 2 and len(operands[0].numbers) == 1:
-            numbers = list(tensors.list_elements(operands[1]))
-            numbers[_find_element(operands[1], operands[2:])] = operands[0].numbers[0]
-            rounded = operands[0].is_rounded or operands[1].is_rounded
-            return replace(operands[1], numbers=tuple(numbers), is_rounded=rounded)
-        case _ if DYNAMIC in to.shape:
-            raise UndefinedResult("a dynamic extent")
-        case "extract_slice" if len(operands) == 1 and len(listed) == 3:
-            starts, sizes, steps = listed
-            cut = tensors.cut_slice(operands[0], starts, steps, sizes)
-            return tensors.reshape(cut, to.shape)
-        case "insert_slice" if len(operands) == 2 and len(listed) == 3:
-            starts, sizes, steps = listed
-            source, target = tensors.reshape(operands[0], sizes), operands[1]
-            numbers = list(tensors.list_elements(target))
-            for index, number in zip(tensors.iterate_indices(sizes), tensors.list_elements(source), strict=True):
-                place = [a + i * s for a, i, s in zip(starts, index, steps, strict=True)]
-                numbers[tensors.find_place(target.shape, place)] = number
-            return replace(target, numbers=tuple(numbers), is_rounded=source.is_rounded or target.is_rounded)
-        case "collapse_shape" | "expand_shape" | "reshape" | "cast":
-            return tensors.reshape(operands[0], to.shape)
-        case "splat" if len(operands) == 1:
-            return replace(operands[0], shape=to.shape)
-        case "from_elements":
-            numbers = [one.pick(0) for one in operands]
-            return Values(to.element, tuple(numbers), to.shape, any(one.is_rounded for one in operands))
-        case "concat":
-            found = re.search(r"dim\((\d+)\)", text)
-            return tensors.concatenate(operands, int(found[1]) if found else -1, to)
-        case "pad" if len(operands) == 1 and len(statement.regions) == 1:
-            low = read_integers(re.sub(r"\b(low|high)\[", r"\1 = [", text), "low")
-            yielded = re.fullmatch(r"\s*tensor\.yield\s+(%[\w$.-]+)\s*:\s*\w+\s*", statement.regions[0].text)
-            if low is None or yielded is None:
-                raise UndefinedResult("padding")
-            return tensors.pad(operands[0], values[yielded[1]], low, [0] * len(low), to.shape)
-        case _:
-            raise UndefinedResult(statement.operation)

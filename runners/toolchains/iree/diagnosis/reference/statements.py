@@ -14,20 +14,6 @@ class UndefinedResult(Exception):
     """The interpreter does not know a part of the program, or the definitions leave its result open."""
 
 
-class CastOutOfRange(UndefinedResult):
-    """The program casts a float to an integer type that cannot hold the float: its result is poison."""
-
-    def __init__(self, operation: str, result: str, operand: str, value: Number, source: str, target: str) -> None:
-        super().__init__(f"{operation} of {value} to {target}")
-        self.operation = operation
-        """Without its dialect: ``fptosi``."""
-        self.result = result
-        self.operand = operand
-        self.value = value
-        self.source = source
-        self.target = target
-
-
 @dataclass(frozen=True, slots=True)
 class TensorType:
     element: str
@@ -64,7 +50,8 @@ _NAME = r"%[A-Za-z0-9_$.-]{1,80}(?:#\d{1,2})?"
 _BEGINS = re.compile(
     rf"[ \t]*(?:(?P<to>{_NAME}(?::\d{{1,2}})?(?:\s*,\s*{_NAME})*)\s*=\s*"
     r"\"?(?P<operation>[a-z_]+\.[a-z_0-9.]+|call\b)\"?"
-    r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield)|scf\.condition)\"?(?![\w.]))"
+    r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield)|scf\.condition)\"?(?![\w.])"
+    r"|(?P<effect>scf\.(?:for|if)|util\.global\.store)(?![\w.]))"
 )
 _TYPE = re.compile(
     r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[A-Za-z]\w{0,15})(?:,[^<>]*)?>|!tosa\.shape<(?P<rank>\d)>"
@@ -117,7 +104,8 @@ def _read_statement(found: re.Match[str], text: str) -> Statement:
     results = _read_results(found["to"]) if found["to"] else ()
     if len(types) < len(results):
         raise UndefinedResult(f"{found['operation']}: {len(results)} results")
-    operation, operands = found["operation"] or found["end"], tuple(re.findall(_NAME, head))
+    operation = found["operation"] or found["end"] or found["effect"]
+    operands = tuple(re.findall(_NAME, head))
     named = _NAMED.findall(head) if operation.endswith((".while", ".for")) else []
     if named:  # (%i = %a, %j = %b)
         operands = tuple(value for _, value in named)

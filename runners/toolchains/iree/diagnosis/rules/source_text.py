@@ -6,13 +6,15 @@ hangs on it is at fault itself.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
 from runners.core.findings import CONTROL, ORIGIN, Blame
 from runners.core.protocol import Exited, Finding, FindingKind, Observation
-from runners.core.toolchain.broken_rule import confirm_broken_rule, describe_absence
+from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, describe_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.iree.diagnosis.rules.computed_casts import find_computed_cast
+from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
 from runners.toolchains.iree.diagnosis.rules.lookups import find_lookup
 from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault, find_fault
@@ -20,13 +22,17 @@ from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault, fi
 
 def check_source_text(failure: Failure, means: Means) -> Diagnosis:
     """Look for an undefined operand, then for a broken rule of an operation."""
-    fault = find_fault(failure.testcase) or find_lookup(failure.testcase)
-    rule = (find_broken_rule(failure.testcase) or find_computed_cast(failure.testcase)) if fault is None else None
-    if (fault is None and rule is None) or not _can_compile(failure, means):
+    searches = (find_fault, find_lookup, find_broken_rule, find_computed_operand)
+    found = next((one for search in searches if (one := search(failure.testcase)) is not None), None)
+    if found is None or not _can_compile(failure, means):
         return NOTHING_FOUND
-    if fault is not None:
-        return _confirm_fault(fault, failure, means)
-    return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
+    match found:
+        case Fault():
+            return _confirm_fault(found, failure, means)
+        case BrokenRule():
+            return confirm_broken_rule(found, failure, means)
+        case _:
+            assert_never(found)
 
 
 def _can_compile(failure: Failure, means: Means) -> bool:

@@ -97,6 +97,26 @@ def test_a_call_by_way_of_a_name_and_a_parameter_of_a_builder_count_too() -> Non
     assert control.endswith(")(y))\n")
 
 
+def test_parameters_with_one_symbol_have_one_extent_in_each_call() -> None:
+    """The control passes the extent of the other argument, call by call."""
+    text = (
+        'spec = {"q": nn.spec.Tensor(["n", 4], "float32"), "x": nn.spec.Tensor(["n", 4], "float32")}\n'
+        'vm["main"](q, y)\nvm["main"](make(3), y)\n'
+    )
+    found, control = check(text, WRONG_SYMBOL)
+    assert found.findings
+    assert control.count("resize(a.numpy(), (n, 4, ))") == 2
+    assert control.endswith(")(y, (make(3)).shape[0]))\n")
+    assert ")(y, (q).shape[0]))\n" in control
+
+
+def test_an_input_of_an_exported_layer_is_declared_by_its_specification() -> None:
+    text = 'mod, _ = Net().export_tvm({"main": {"x": nn.spec.Tensor(("n", 4), "float32")}})\nvm["main"](1, y)\n'
+    found, control = check(text, WRONG_TYPE)
+    assert found.findings
+    assert control.endswith(")(y))\n")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -9,7 +9,7 @@ import pytest
 
 from runners.core.failure.oracle import ASSERTION, OUTPUT
 from runners.core.findings import Vote, get_vote
-from runners.core.protocol import Exited, Finding, Outcome, Signature, Testcase, TestcaseKind
+from runners.core.protocol import Exited, Finding, FindingKind, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.guest import is_launch_step
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
@@ -44,6 +44,16 @@ def test_a_vote_is_a_finding_about_the_failing_build(type: str) -> None:
     assert (get_vote(differs), get_vote(agrees)) == (Vote.DIFFERS, Vote.AGREES)
     assert differs.evidence == {"name": "NumPy", "vote": "differs", "version": "1.0", **VALUES}
     assert agrees.evidence == {"name": "NumPy", "vote": "agrees", "version": "1.0"}
+
+
+def test_where_all_defined_values_agree_a_wrong_value_is_an_undefined_one() -> None:
+    """Only of operations whose result may be undefined, in the host's words."""
+    claim = {"vote": "undefined", "function": "main", "at": "arguments[1][2]", "by": "definitions"}
+    (found,) = ask({**claim, "operation": "an overflow"})
+    assert found.kind is FindingKind.UNDEFINED_OPERAND
+    assert get_vote(found) is None
+    assert ask({**claim, "operation": "a whim"}) == ()
+    assert ask(claim) == ()
 
 
 @pytest.mark.parametrize("type", ["InternalError", "SIGSEGV"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import msgspec
 import pytest
 
 from runners.core.failure.oracle import ASSERTION, OUTPUT
@@ -171,3 +172,39 @@ def test_other_programs_are_left_alone(code: str) -> None:
 def test_a_value_that_f32_does_not_explain_has_another_cause(printed: str, faults: list[str]) -> None:
     """A fault of the compiler may show in its code for f32 alone."""
     assert diagnose(COMMANDS, excerpt=f"EXEC @main\nresult[0]: hal.buffer_view\n{printed}") == faults
+
+
+ASKED = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": "func.func @f(%a: tensor<3xi64>) -> tensor<3xi64> { return %a : tensor<3xi64> }"},
+    steps=(
+        ("iree-compile", "m.mlir", "--iree-input-demote-i64-to-i32", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb", "--function=f", "--input=3xi32=1,2,3"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("mended", "faults"),
+    [(Outcome.PASS, ["type-replaced"]), (Outcome.OTHER_FAILURE, ["type-replaced"]), (Outcome.MATCH, [])],
+)
+def test_a_type_that_the_testcase_asks_for_is_its_own(mended: Outcome, faults: list[str]) -> None:
+    """The control keeps the type, and passes arguments of this type. It prints other values, if the flag matters."""
+    ran: list[Testcase] = []
+
+    def run(version: str, variant: Variant, changed: Testcase, device: str) -> Observation:
+        ran.append(changed)
+        return observe(version, mended, ended=Exited(code=0))
+
+    failing = observe("3.13.0", Outcome.MATCH, ended=Exited(code=0), signature=PRINTED)
+    found = check_call(Failure(testcase=ASKED, seen=failing), make_means(run))
+    assert [one.evidence[CALL_FAULT] for one in found.findings] == faults
+    assert "--iree-input-demote-i64-to-i32=false" in ran[0].steps[0]
+    assert ran[0].steps[1][-1] == "--input=3xi64=1,2,3"
+
+
+def test_a_flag_without_its_type_in_the_program_explains_nothing() -> None:
+    other = msgspec.structs.replace(ASKED, files={"m.mlir": "func.func @f(%a: tensor<3xf32>) { return }"})
+    failing = observe("3.13.0", Outcome.MATCH, ended=Exited(code=0), signature=PRINTED)
+    assert not check_call(Failure(testcase=other, seen=failing), make_means()).findings

@@ -19,7 +19,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     round_float,
     wrap_value,
 )
-from runners.toolchains.iree.diagnosis.reference.indexed import gather, scatter, select_index
+from runners.toolchains.iree.diagnosis.reference.dialects.indexed import gather, scatter, select_index
 from runners.toolchains.iree.diagnosis.reference.scalars import (
     compare_pair,
     compute_pair,
@@ -422,11 +422,16 @@ def _select_and_scatter(statement: Statement, operands: Sequence[Values], run_re
 
 
 def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
-    """Sort all operands along one dimension by the comparison in the region. The sort is stable."""
+    """Sort all operands along one dimension by the comparison in the region. The sort is stable.
+
+    Unknown with NaN, for which a comparison of floats is no strict weak order.
+    """
     shape = operands[0].shape
     at = (read_integers(statement.attributes, "dimension") or (len(shape) - 1,))[0]
     listed = [list(list_elements(one)) for one in operands]
     rows = [index for index in tensors.iterate_indices(shape) if not index[at]]
+    if any(number != number for numbers in listed for number in numbers):
+        raise UndefinedResult("a sort of NaN")
 
     def is_less(a: tuple[Number, ...], b: tuple[Number, ...]) -> bool:
         pairs = [Values(one.element, (number,)) for one, *both in zip(operands, a, b, strict=True) for number in both]

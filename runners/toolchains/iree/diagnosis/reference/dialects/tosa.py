@@ -18,6 +18,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     to_unsigned,
     wrap_value,
 )
+from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import map_elements, round_values
 from runners.toolchains.iree.diagnosis.reference.scalars import (
     compare_pair,
     compute_pair,
@@ -25,7 +26,6 @@ from runners.toolchains.iree.diagnosis.reference.scalars import (
     list_limits,
     round_number,
 )
-from runners.toolchains.iree.diagnosis.reference.stablehlo import map_elements, round_values
 from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
     TensorType,

@@ -1,0 +1,1 @@
+"""The operations of the dialects that a program may use."""

@@ -1,0 +1,81 @@
+"""Operands that the definition of an operation excludes, so that the program has no result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.toolchains.iree.diagnosis.reference.definitions import Number
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
+
+
+@dataclass(frozen=True, slots=True)
+class CastOutOfRange:
+    """A float is cast to an integer type that cannot hold the float: the result is poison."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroDivisor:
+    """An integer is divided by zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftTooFar:
+    """An integer is shifted by its number of bits or further: the result is poison."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOutside:
+    """An index lies outside its axis."""
+
+    extent: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrongExtent:
+    """A shape is given another number of elements than the tensor has."""
+
+    right: int
+    """The only extent with which the numbers of elements are equal."""
+
+
+Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """One operand of one operation that the called function reaches."""
+
+    operation: str
+    """With its dialect: ``arith.divsi``."""
+    result: str
+    """The name of the operation's result."""
+    name: str
+    """The name of the operand."""
+    value: Number
+    fault: Fault
+
+
+class ExcludedOperand(UndefinedResult):
+    """The program runs an operation with an operand that its definition excludes."""
+
+    def __init__(self, operand: Operand) -> None:
+        super().__init__(f"{operand.operation} of {operand.name} = {operand.value}")
+        self.operand = operand
+
+
+def check_index(
+    operation: str, result: str, names: Sequence[str], place: Sequence[int], shape: Sequence[int]
+) -> None:
+    """Raise `ExcludedOperand` for the first index that lies outside its axis."""
+    for axis, (name, at, extent) in enumerate(zip(names, place, shape, strict=True)):
+        if not 0 <= at < extent:
+            raise ExcludedOperand(
+                Operand(operation=operation, result=result, name=name, value=at, fault=IndexOutside(extent, axis))
+            )

@@ -1,0 +1,185 @@
+"""Find a computed operand that the definition of its operation excludes. Pure.
+
+The interpreter of the definitions runs the program up to the first such operand: a cast of a float that its integer
+type cannot hold, a divisor of zero, a shift by all bits or more, an index outside a tensor, an extent that gives a
+shape another number of elements than the tensor has. The mended testcase clamps the operand, or has the right extent.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from runners.core.findings import Rule
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.broken_rule import BrokenRule
+from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, count_bits, wrap_value
+from runners.toolchains.iree.diagnosis.reference.excluded import (
+    CastOutOfRange,
+    IndexOutside,
+    Operand,
+    ShiftTooFar,
+    WrongExtent,
+    ZeroDivisor,
+)
+from runners.toolchains.iree.diagnosis.reference.program import find_excluded_operand
+from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
+
+MAX_CHARS = 400_000
+_Bound = tuple[str, str]
+"""An operation of ``arith`` and its second operand, which together bound a value on one side."""
+
+
+def find_computed_operand(testcase: Testcase) -> BrokenRule | Fault | None:
+    """Return the first such operand that the call meets; None if its place in the text is not certain."""
+    sources = [name for name in testcase.files if name.endswith(".mlir")]
+    if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
+        return None
+    name, text = sources[0], testcase.files[sources[0]]
+    operand = find_excluded_operand(testcase) if len(text) <= MAX_CHARS else None
+    place = None if operand is None else _find_place(text, operand)
+    if operand is None or place is None:
+        return None
+    mended = _mend(text, place, operand)
+    if mended is None:
+        return None
+    line = text.count("\n", 0, place.start()) + 1
+    return _describe(operand, name, line, msgspec.structs.replace(testcase, files={**testcase.files, name: mended}))
+
+
+def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> BrokenRule | Fault:
+    value = operand.value
+    traps = False
+    match operand.fault:
+        case CastOutOfRange(target=target):
+            rule, words = Rule.CAST_OUT_OF_RANGE, f"casts {value:g} to {target}, which cannot hold that value"
+            instead = f"{operand.name} clamped to the range of {target}"
+        case ZeroDivisor():
+            rule, words, traps = Rule.ZERO_DIVISOR, f"divides by {operand.name}, which is zero", True
+            instead = f"a one where {operand.name} is zero"
+        case ShiftTooFar(bits=bits):
+            rule, words = Rule.SHIFT_TOO_FAR, f"shifts {bits} bits by {value}"
+            instead = f"{operand.name} clamped to {bits - 1}"
+        case WrongExtent(right=right):
+            rule = Rule.WRONG_EXTENT
+            words = f"is given the extent {operand.name} = {value}, and the elements of its operand fill {right}"
+            instead = f"{right} for {operand.name}"
+        case IndexOutside(extent=extent, axis=axis):
+            return Fault(
+                operation=operand.operation, file=file, line=line, value=int(value), extent=extent, axis=axis,
+                instead=min(max(int(value), 0), extent - 1), mended=mended,
+            )  # fmt: skip
+        case _:
+            assert_never(operand.fault)
+    return BrokenRule(
+        operation=operand.operation, file=file, line=line, rule=rule, of=operand.name, words=words,
+        instead=instead, mended=mended, traps=traps,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- the mended text
+
+
+def _find_place(text: str, operand: Operand) -> re.Match[str] | None:
+    """Return the only line on which the operation takes the operand: its last operand, if it takes it twice."""
+    pattern = re.compile(
+        rf"^(?P<indent>[ \t]*)(?P<head>{re.escape(operand.result)}\s*=\s*{re.escape(operand.operation)}\b[^\n]*)"
+        rf"(?<![\w$.#-]){re.escape(operand.name)}(?![\w$.#-])(?P<tail>[^\n]*)$",
+        re.M,
+    )
+    places = list(pattern.finditer(text))
+    return places[0] if len(places) == 1 else None
+
+
+def _mend(text: str, place: re.Match[str], operand: Operand) -> str | None:
+    """Return the text with the operand mended; None if its type is not known."""
+    prefix = _choose_prefix(text)
+    if isinstance(operand.fault, WrongExtent):
+        return _replace_value(text, operand, prefix)
+    kind = _read_type(place, operand)
+    if kind is None:
+        return None
+    rows, name = [], operand.name
+    for at, (operation, limit) in enumerate(_list_bounds(operand)):
+        value = f"dense<{limit}>" if "<" in kind else limit
+        rows.append(f"{place['indent']}{prefix}limit_{at} = arith.constant {value} : {kind}")
+        rows.append(f"{place['indent']}{prefix}{at} = arith.{operation} {name}, {prefix}limit_{at} : {kind}")
+        name = f"{prefix}{at}"
+    rows.append(f"{place['indent']}{place['head']}{name}{place['tail']}")
+    return "\n".join((text[: place.start()] + rows[0], *rows[1:])) + text[place.end() :]
+
+
+def _choose_prefix(text: str) -> str:
+    """Return the beginning of names that the text does not have."""
+    prefix = "%held_"
+    while prefix in text:
+        prefix = f"{prefix}_"
+    return prefix
+
+
+def _read_type(place: re.Match[str], operand: Operand) -> str | None:
+    """Return the type of the operand; None for dynamic extents, for which no constant can be written."""
+    if isinstance(operand.fault, IndexOutside):
+        return "index"
+    found = re.match(r"[^:]*:\s*(?P<type>[^\n]*?)\s*(?:\bto\b.*|//.*)?$", place["tail"])
+    kind = found["type"] if found else ""
+    return kind if kind and "?" not in kind else None
+
+
+def _list_bounds(operand: Operand) -> Sequence[_Bound]:
+    match operand.fault:
+        case CastOutOfRange():
+            low, high = list_limits(operand.operation, operand.fault)
+            return (("maxnumf", repr(low)), ("minnumf", repr(high)))  # these also replace NaN
+        case ZeroDivisor():
+            return (("maxui", "1"),)  # of unsigned integers, so that only zero is changed
+        case ShiftTooFar(bits=bits):
+            return (("minui", str(bits - 1)),)
+        case IndexOutside(extent=extent):
+            return (("maxsi", "0"), ("minsi", str(extent - 1)))
+        case WrongExtent():
+            return ()
+        case _:
+            assert_never(operand.fault)
+
+
+def _replace_value(text: str, operand: Operand, prefix: str) -> str | None:
+    """Return the text in which the right extent takes the place of a value of a function, wherever it is used.
+
+    Other tensors have the same extent, so that a change of this operand alone would break their rules.
+    """
+    assert isinstance(operand.fault, WrongExtent)
+    named = re.escape(operand.name)
+    defined = list(re.finditer(rf"^[^\n]*(?:(?<![\w$.#-]){named}\s*(?:=|:\s*index\b))[^\n]*$", text, re.M))
+    if len(defined) != 1:
+        return None
+    row, rest = defined[0][0], text[defined[0].end() :]
+    if "func.func" in row and not row.rstrip().endswith("{"):
+        return None
+    end = re.search(r"^[ \t]*func\.func\b", rest, re.M)
+    body, others = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
+    changed = re.sub(rf"(?<![\w$.#-]){named}(?![\w$.#-])", f"{prefix}extent", body)
+    constant = f"\n    {prefix}extent = arith.constant {operand.fault.right} : index"
+    return f"{text[: defined[0].end()]}{constant}{changed}{others}"
+
+
+def list_limits(operation: str, cast: CastOutOfRange) -> tuple[float, float]:
+    """Return the least and the greatest value of the float type that the integer type holds."""
+    bits, signed = count_bits(cast.target), operation.endswith("fptosi")
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return _round_inward(low, cast.source), _round_inward(high, cast.source)
+
+
+def _round_inward(limit: int, element: str) -> float:
+    """Return the float nearest to a limit that does not lie beyond the limit."""
+    assert element in FLOATS
+    value = float(wrap_value(float(limit), element))
+    shift = 0
+    while not math.isfinite(value) or abs(value) > abs(limit):
+        shift += 1
+        value = float(wrap_value(float((abs(limit) >> shift << shift) * (1 if limit > 0 else -1)), element))
+    return value

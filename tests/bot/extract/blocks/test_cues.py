@@ -1,0 +1,44 @@
+"""The sentence before a block tells what the block is."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.extract.blocks.sections import Cue, read_cue
+
+
+@pytest.mark.parametrize(
+    "intro",
+    [
+        "Every primitive succeeds, the build succeeds, and part of the output is wrong.",
+        "It compiles without a warning and runs, but the values are garbage:",
+        "This passes the verifier, yet the result differs from NumPy.",
+        "No errors, however the second row is not correct.",
+    ],
+)
+def test_a_silent_failure_is_no_control(intro: str) -> None:
+    assert read_cue(intro) is not Cue.WORKS
+
+
+@pytest.mark.parametrize(
+    "intro",
+    [
+        "The following works fine.",
+        "This version works fine, while the one above is wrong:",
+        "With float32 it succeeds:",
+        "This runs fine but the first one gives wrong values:",
+    ],
+)
+def test_a_control_stays_a_control_beside_a_wrong_variant(intro: str) -> None:
+    assert read_cue(intro) is Cue.WORKS
+
+
+@pytest.mark.parametrize(
+    "intro", ["expected `7xi32=1`, we see", "I expected `1`, but I get:", "should be 1; it prints"]
+)
+def test_the_last_clause_announces_the_block(intro: str) -> None:
+    assert read_cue(intro) is Cue.OUTPUT
+
+
+def test_an_expectation_alone_announces_what_is_expected() -> None:
+    assert read_cue("What I expected to see, as before:") is Cue.EXPECTED
