@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runners.core.protocol import Exited, Limits, NotRun, Signalled, TimedOut
@@ -26,7 +27,7 @@ from runners.sandbox.contract import WORK, Engine, SandboxSpec
 from runners.sandbox.limits import cgroup
 from runners.sandbox.process import Stopped, handle_stop_signals, stop_all_runs
 from runners.sandbox.select import remove_leftovers, remove_skeleton
-from tests.runners.sandbox.conftest import name_of, run_source
+from tests.runners.sandbox.conftest import name_of, run_source, slowed
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.kit.attacks import PRELUDE
 from tests.support.waiting import wait_until
@@ -169,10 +170,14 @@ def test_first_failing_step_is_the_last(engine: Engine, layout: Layout) -> None:
 
 def test_later_step_has_only_the_remaining_time(engine: Engine, layout: Layout) -> None:
     """The wall time is the probe's, not the step's."""
-    nap = ("python", "-c", "import time; time.sleep(0.7)")
-    probe = run_source(engine, layout, "", steps=(nap, nap, nap), limits=QUICK)
+    # Wide margins: on a busy machine, a step may take seconds to start and to stop.
+    limits = msgspec.structs.replace(QUICK, wall_s=8.0)
+    allowed = slowed(limits).wall_s
+    nap, forever = (("python", "-c", f"import time; time.sleep({seconds})") for seconds in (allowed / 2, 1000))
+    probe = run_source(engine, layout, "", steps=(nap, forever), limits=limits)
     assert isinstance(probe.ended, TimedOut)
     assert probe.ended.where.startswith("step 2 ")
+    assert probe.steps[1].seconds < allowed
 
 
 def test_parallel_probes_do_not_see_each_other(engine: Engine, layout: Layout) -> None:

@@ -319,13 +319,13 @@ def test_sessions_stay_truthful_through_all_attacks_in_a_row(kept: bool, engine:
     """The probes always give the same answer, and no trace is left at the end."""
     rooms = SessionPool(kept=kept)
 
-    def ask(code: str) -> ProbeResult:
-        return rooms.run(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
+    def ask(code: str, limits: Limits = LIMITS) -> ProbeResult:
+        return rooms.run(engine, layout, task(code, limits, FORKED), run_id="rooms")
 
     shown = set()
     try:
         for attack, _, _ in ATTACKS.values():
-            ask(FIRST + attack)
+            ask(FIRST + attack, QUICK)
             shown.add(ask(INSPECT).steps[0].stdout)
     finally:
         rooms.close()

@@ -11,6 +11,9 @@ MIB = 1024**2
 # Long, because the limit is for hangs: an attack that ends by itself must do so on a slow machine too.
 LIMITS = Limits(wall_s=60, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
 QUICK = Limits(wall_s=1.0, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
+"""For attacks that only have to be stopped. On a busy machine they may not even have begun by then."""
+FLOODING = Limits(wall_s=6.0, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
+"""For attacks that have to write before the limit stops them."""
 
 Check = Callable[[StepResult], object]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.runners.sandbox.kit.attack import (
+    FLOODING,
     QUICK,
     Attack,
     anything,
@@ -507,14 +508,14 @@ contained()
         source="import sys\nwhile True:\n    sys.stdout.write('x' * 65536)\n",
         ended=timed_out,
         check=lambda step: step.truncated and len(step.stdout) <= 64 * 1024,
-        limits=QUICK,
+        limits=FLOODING,
     ),
     Attack(
         name="flood-stderr-in-lines",
         source="import sys\nwhile True:\n    sys.stderr.write('line after line\\n' * 4096)\n",
         ended=timed_out,
         check=lambda step: step.truncated and len(step.stderr) <= 64 * 1024,
-        limits=QUICK,
+        limits=FLOODING,
     ),
     Attack(
         name="flood-both-and-end",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from runners.core.protocol import Limits
-from tests.runners.sandbox.kit.attack import LIMITS, MIB, QUICK, Attack, anything, out_of_memory, timed_out
+from tests.runners.sandbox.kit.attack import FLOODING, LIMITS, MIB, Attack, anything, out_of_memory, timed_out
 
 ROOMY = Limits(wall_s=20, memory_bytes=LIMITS.memory_bytes, processes=48, disk_bytes=512 * MIB)
 """More disk than memory: files of memory meet the limit on memory first."""
@@ -143,7 +143,7 @@ while True:
             and len(step.stderr) <= 64 * 1024
             and "bytes left out" in step.stdout
         ),
-        limits=QUICK,
+        limits=FLOODING,
     ),
 )
 
