@@ -26,7 +26,7 @@ def reprobot(*arguments: str, stdin: bytes = b"", **environment: str) -> subproc
         capture_output=True,
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **environment},
-        timeout=120,
+        timeout=400,
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -54,7 +54,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(installed / "bin/python"), *words], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        [str(installed / "bin/python"), *words], cwd=folder, capture_output=True, text=True, check=False, timeout=400
     )
 
 

@@ -86,7 +86,7 @@ def host(engine: Engine, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_signal_to_the_host_leaves_nothing_behind(host: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """SIGINT, SIGTERM or SIGHUP in the middle of a probe: the host removes everything before it ends."""
     host.send_signal(number)
-    host.wait(timeout=20)
+    host.wait(timeout=60)
     assert guests() == []
     assert traces(host.pid) == []
 
@@ -138,7 +138,7 @@ def test_stop_all_runs_works_from_another_thread(engine: Engine, layout: Layout)
         stop_all_runs()
         for run in runs:
             with pytest.raises(Stopped):
-                run.result(timeout=20)
+                run.result(timeout=60)
     assert guests() == []
     assert traces(os.getpid()) == []
 
