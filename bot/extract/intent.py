@@ -135,6 +135,12 @@ DISCLAIMS = (
 
 PROSE_MARKS = (
     _mark(
+        Intent.FAILURE,
+        2,
+        r"\breproduc(?:e|es|ed|ing) (?:the|this|that) (?:bug|failure|issue|error|problem|crash)\b"
+        r"|\b(?:expos|uncover|reveal)(?:e|es|ed|ing) (?:the|this|a) bug\b",
+    ),
+    _mark(
         Intent.FEATURE,
         1,
         r"\b(?:(?:would|['’]d) be (?:nice|great|good|useful|handy|convenient|helpful)|feature request|i propose"
@@ -237,6 +243,8 @@ TELLS_OF_FAILURE = re.compile(
     r" (?:numerical |numeric |final )?(?:results?|outputs?|values?|answers?|code|ir|behaviou?r|shapes?|types?)\b"
     r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?"
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
+    r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
+    r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
     r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b",
     re.I,
 )

@@ -117,9 +117,19 @@ _SCRIPT_CALL = re.compile(
 )
 
 
+_SCRIPT_NAMED = re.compile(
+    r"\b(?:run(?:s|ning)?|execut(?:e|es|ing)|reproduc\w{1,5})\b[^.!?;]{0,120}?(?:^|[\s`(~/])(?P<path>[\w/][\w./-]{0,300}\.py)\b",
+    re.MULTILINE,
+)
+"""A script that a sentence says to run: ``just run tests/python/relay/test_op.py``."""
+
+
 def find_source_script(text: str, folders: Sequence[str]) -> str:
-    """Return the first script below one of ``folders`` that the text calls, from that folder on; empty without."""
-    for call in _SCRIPT_CALL.finditer(text):
+    """Return the first script below one of ``folders`` that the text calls or says to run, from that folder on.
+
+    Empty without.
+    """
+    for call in (*_SCRIPT_CALL.finditer(text), *_SCRIPT_NAMED.finditer(text)):
         path = f"/{call['path']}"
         starts = [at for folder in folders if (at := path.find(f"/{folder}/")) >= 0]
         if starts:

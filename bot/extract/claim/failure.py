@@ -35,7 +35,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         candidates = [s for s in map(_read_piece, rest) if s is not None]
     if candidates:
         return max(candidates, key=_rank_signature)
-    said = "\n".join(p.text for p in document.prose if not p.heading)
+    said = _drop_emphasis("\n".join(p.text for p in document.prose if not p.heading))
     if (block := _read_mismatch(said)) is not None:
         return block
     bare = _cut_at_span_end(parse_signature(said, ALL_FAILURES))
@@ -57,8 +57,42 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
         return titled
     if (stated := find_stated_failure(pieces)) is not None:
         return stated
-    running = "\n".join([untagged, *(p.text for p in met if not p.heading)])
-    return _find_in_sentences(running) or titled or bare
+    running = _drop_emphasis("\n".join([untagged, *(p.text for p in met if not p.heading)]))
+    return _find_in_sentences(running) or titled or bare or _find_python_message(running)
+
+
+def _drop_emphasis(text: str) -> str:
+    """Return ``text`` without the marks of emphasis around an error: ``_ValueError: no such axis_``."""
+    return _EMPHASISED.sub(r"\g<error>", text)
+
+
+_EMPHASISED = re.compile(
+    r"(?<![\w*])(?P<mark>[_*]{1,3})(?P<error>(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)\b[^\n]{0,400}?)(?P=mark)(?!\w)"
+)
+
+
+def _find_python_message(text: str) -> Signature | None:
+    """Return the exception behind a message of Python itself: ``module 'tvm' has no attribute 'relay'``."""
+    for row in text.split("\n"):
+        for name, pattern in _PYTHON_MESSAGES:
+            if (found := pattern.search(row[:400])) is not None:
+                return Signature(type=name, message=found[0])
+    return None
+
+
+_PYTHON_MESSAGES = tuple(
+    (name, re.compile(words))
+    for name, words in (
+        ("AttributeError", r"(?:module|type object) '[\w.]{1,100}' has no attribute '\w{1,100}'"),
+        ("AttributeError", r"'[\w.]{1,100}' object has no attribute '\w{1,100}'"),
+        ("ModuleNotFoundError", r"[Nn]o module named '[\w.]{1,100}'"),
+        ("ImportError", r"cannot import name '\w{1,100}' from '[\w.]{1,200}'"),
+        ("NameError", r"name '\w{1,100}' is not defined"),
+        ("TypeError", r"\w[\w.]{0,100}\(\) got an unexpected keyword argument '\w{1,100}'"),
+        ("TypeError", r"\w[\w.]{0,100}\(\) missing \d+ required positional arguments?: [^\n]{1,200}"),
+    )
+)
+"""The sentences of CPython that people quote without the exception's name."""
 
 
 def _cut_at_span_end(found: Signature | None) -> Signature | None:

@@ -295,6 +295,10 @@ _WRONG = _any_of(
     *(r"mutat", r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky"),
     r"overwrit",
 )
+_PASSES = (
+    r"(?:work|compile|support|build|lower|legali[sz]e|translate|convert|import|parse|verify|load|link|bufferi[sz]e)\b"
+)
+"""What a compiler does with a program, in a title that says that this does not happen."""
 _ERROR = _any_of(
     *(
         r"(?<!\bno )(?<!without )(?<!\bany )errors?\b",
@@ -304,13 +308,20 @@ _ERROR = _any_of(
         r"rais(?:es|ed)\b",
         r"throws?\b",
     ),
-    *("assert", r"does ?n[o'’]t (?:work|compile|support|build)", "cannot", "can't", r"can ?not", "unable"),
+    *("assert", rf"does ?n[o'’]t {_PASSES}", "cannot", "can't", r"can ?not", "unable"),
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
 _NAMES_ERROR = _any_of(
     *(r"errors?\b", r"\w+Error\b", r"exceptions?\b", r"fail(?:s|ed|ure|ing)?\b", r"rais(?:es|ed)\b", r"throws?\b"),
-    *("assert", r"does ?n[o'’]t (?:compile|build)", "unsupported", "unimplemented", r"refuse[sd]?\b", "reject"),
+    *(
+        "assert",
+        rf"does ?n[o'’]t (?!support|work){_PASSES}",
+        "unsupported",
+        "unimplemented",
+        r"refuse[sd]?\b",
+        "reject",
+    ),
 )
 """A title that names an error. ``can't`` may say anything."""
 _RAISES = re.compile(

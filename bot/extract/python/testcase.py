@@ -294,11 +294,12 @@ _IMPORT_ROW = re.compile(r"^[ \t>]*(?:from [\w.]+ import \w|import \w)[^\n]*$", 
 def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:
     """True if the text says that reading a definition fails.
 
-    It names the parser, quotes its diagnostic, or says that running the program as it stands crashes.
+    It names the parser, quotes its diagnostic, or says that running the program as it stands crashes or ends with the
+    quoted error.
     """
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
         return False
-    if claim.kind is ClaimKind.CRASH and _RUN_AS_IT_STANDS.search(parsed.prose):
+    if (claim.kind is ClaimKind.CRASH or claim.signature is not None) and _RUN_AS_IT_STANDS.search(parsed.prose):
         return True
     quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
     return bool(_PARSER.search(f"{parsed.issue.title}\n{parsed.prose}") or _PARSER_DIAGNOSTIC.search(quoted))
@@ -316,6 +317,7 @@ def _compiles_definitions(program: Program, toolchain: str) -> bool:
     """True if a decorator of the compiler reads a definition of the program."""
     packages = vocabulary_of(toolchain).python.packages
     trees = [unit.tree for unit in program.units if unit.tree is not None]
+    trees += [ast.parse(one.detail) for one in program.repairs if one.kind == "add-import"]
     aliases: set[str] = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
         match node:

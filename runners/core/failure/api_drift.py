@@ -86,7 +86,9 @@ def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | N
         if (found := pattern.search(message)) is not None:
             owner = found.groupdict().get("owner") or ""
             full = f"{owner}.{found['name']}" if owner else found["name"]
-            return next((entry for entry in table if not entry.listed and entry.covers(full)), None)
+            # The owner of a missing attribute is there: an entry for the owner itself explains nothing.
+            entries = (entry for entry in table if not (owner and entry.covers(owner)))
+            return next((entry for entry in entries if not entry.listed and entry.covers(full)), None)
     return None
 
 
