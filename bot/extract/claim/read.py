@@ -68,7 +68,7 @@ def read_claim(source: ClaimSource) -> Claim:
         kind, actual, expected = ClaimKind.COUNT, made, wanted_number
         signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
     stated = kind is ClaimKind.UNKNOWN and all(read_comments(source.code, expected))
-    if kind is ClaimKind.UNKNOWN and (actual or expected or stated) and source.code:
+    if kind is ClaimKind.UNKNOWN and source.code and (actual or expected or stated or _list_shown(source)):
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
@@ -108,14 +108,12 @@ def read_claim(source: ClaimSource) -> Claim:
         accused=list_accused(source.title),
         intended=intended and signature is not None and signature.type != OUTPUT_TYPE,
         wished=list_wished(source.title, source.document),
-        shown=_list_shown(source, kind),
+        shown=_list_shown(source) if kind is ClaimKind.WRONG_RESULT else (),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 
 
-def _list_shown(source: ClaimSource, kind: ClaimKind) -> tuple[str, ...]:
-    if kind is not ClaimKind.WRONG_RESULT:
-        return ()
+def _list_shown(source: ClaimSource) -> tuple[str, ...]:
     return list_shown_values(source.document, source.pieces)
 
 
@@ -147,6 +145,8 @@ def _is_aside(source: ClaimSource, signature: Signature) -> bool:
     words = re.compile(re.escape(signature.message[:60] or signature.type.rpartition(":")[2]))
     if signature.type in NATIVE and not signature.message:
         words = _CRASH
+        if _shows_crash(source):
+            return False
     told = any(words.search(prose.text) for prose in source.document.prose)
     return told and not any(map(words.search, blocks)) and any(map(str.strip, blocks))
 
@@ -155,10 +155,13 @@ def _is_in_parentheses(source: ClaimSource, signature: Signature) -> bool:
     """True for a signal that the text names in parentheses alone: ``(one process also died with SIGSEGV)``."""
     bare = signature.type in NATIVE and not (signature.message or signature.frames)
     outside = f"{source.title}\n{_ASIDE.sub(' ', _join_prose(source))}"
-    if not bare or _CRASH.search(outside):
-        return False
+    return bare and _CRASH.search(outside) is None and not _shows_crash(source)
+
+
+def _shows_crash(source: ClaimSource) -> bool:
+    """True if a block of the text shows that a program died by a signal."""
     quoted = (parse_signature(piece.text, ALL_FAILURES) for piece in list_failure_pieces(source.pieces))
-    return not any(found is not None and found.type in NATIVE for found in quoted)
+    return any(found is not None and found.type in NATIVE for found in quoted)
 
 
 _IS_MEANT = re.compile(

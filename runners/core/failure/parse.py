@@ -119,8 +119,22 @@ def _parse_lines(lines: list[str], vocabulary: FailureVocabulary, *, pasted: boo
         or _find_status(joined, vocabulary)
         or _find_bare_detail(lines, vocabulary)
         or _find_output_error(lines, vocabulary)
-        or (_find_unnamed(joined, vocabulary) if pasted else None)
+        or (_find_unnamed(joined, vocabulary) or _find_told_signal(joined) if pasted else None)
     )
+
+
+def _find_told_signal(text: str) -> Signature | None:
+    """Return the signal behind a status that pasted text tells: ``exit 139``, ``rc=-11``, ``exit code 245``."""
+    codes = (int(found["code"]) for found in _TOLD_STATUS.finditer(text))
+    numbers = (_SHELL_CODES.get(code, -code) for code in codes)
+    return next((Signature(type=SIGNALS[number]) for number in numbers if number in SIGNALS), None)
+
+
+_TOLD_STATUS = re.compile(
+    r"\b(?:exit(?:ed|s)?(?: with)?(?: code| status| value)?|(?:return|exit|status)[ _]?(?:code|value|status)"
+    r"|rc)(?: is| was| of)?[ \t]{0,4}[:=]?[ \t]{0,4}(?P<code>-?\d{1,3})\b(?![.,]?\d)",
+    re.I,
+)
 
 
 def _find_native_crash(text: str, vocabulary: FailureVocabulary) -> str | None:
