@@ -34,7 +34,12 @@ from bot.extract.split.session import (
     split_interpreter_session,
 )
 from bot.extract.split.statements import PYTHON_INFO, is_python_program, may_be_python, split_python
-from bot.extract.split.unfenced import find_code_in_sentence, find_command_in_sentence, find_unfenced_code
+from bot.extract.split.unfenced import (
+    find_code_in_sentence,
+    find_command_in_sentence,
+    find_mlir_in_sentence,
+    find_unfenced_code,
+)
 
 
 def split_document(document: Document) -> tuple[Piece, ...]:
@@ -46,6 +51,8 @@ def split_document(document: Document) -> tuple[Piece, ...]:
         return (program,)
     if {piece.kind for piece in (*pieces, *unfenced)} <= _OUTPUTS and (command := find_command_in_sentence(document)):
         unfenced = (*unfenced, command)
+    if all(p.kind is not Kind.MLIR for p in (*pieces, *unfenced)) and (function := find_mlir_in_sentence(document)):
+        unfenced = (*unfenced, function)
     cells = (cell for cell in find_cells(document) if cell.lines[0] not in covered)
     return tuple(_inherit_cues(sorted([*pieces, *unfenced, *cells], key=lambda p: p.lines)))
 

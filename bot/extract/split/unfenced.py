@@ -72,11 +72,28 @@ def find_command_in_sentence(document: Document) -> Piece | None:
     return _make_only([(prose, code) for prose, code in spans if code is not None and _is_program(code)])
 
 
-def _make_only(found: Sequence[tuple[Prose, str]]) -> Piece | None:
+def find_mlir_in_sentence(document: Document) -> Piece | None:
+    """Return the only code span of the prose that is a whole MLIR function: its braces hold a return."""
+    spans = ((prose, span.strip()) for prose in document.prose for span in find_code_spans(prose.text))
+    return _make_only([(prose, span) for prose, span in spans if _is_mlir_function(span)], Kind.MLIR)
+
+
+def _is_mlir_function(span: str) -> bool:
+    whole = span.endswith("}") and span.count("{") == span.count("}")
+    return whole and _MLIR_FUNCTION.match(span) is not None
+
+
+_MLIR_FUNCTION = re.compile(
+    rf"(?:module\b[^\n{{]{{0,200}}\{{\s*)?(?:func\.func|func|{_FUNCTION}) (?:p\w+ )?@[\w.$-]+\(.{{0,2000}}\breturn\b",
+    re.S,
+)
+
+
+def _make_only(found: Sequence[tuple[Prose, str]], kind: Kind = Kind.PYTHON) -> Piece | None:
     if len(found) != 1:
         return None
     prose, span = found[0]
-    piece = replace(_make_piece(Kind.PYTHON, [span], prose.lines[0] - 1), comment=prose.comment)
+    piece = replace(_make_piece(kind, [span], prose.lines[0] - 1), comment=prose.comment)
     return replace(piece, repairs=(Repair(kind=DROP_CODE, detail=f"left out the sentence around {span[:80]!r}"),))
 
 
