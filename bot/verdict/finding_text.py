@@ -158,6 +158,11 @@ def _count(n: int, noun: str) -> str:
 
 
 def _describe_operand(evidence: Evidence, summary: str) -> str:
+    if evidence.get("operation") == "one memory for two arguments":
+        return (
+            f"{_name(evidence, 'function')} gets the same memory as two arguments and writes to it, and the compiler"
+            " may assume that no arguments overlap (`noalias`); with a memory for each, its values are right"
+        )
     if "at" in evidence:
         step = _OPERATIONS.get(str(evidence.get("operation")), "an operation outside its range")
         return (

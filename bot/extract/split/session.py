@@ -79,11 +79,10 @@ def _echo_values(code: Sequence[str], answered: Collection[int]) -> list[str]:
                 continue
             case ast.Expr(value=value) if statement.end_lineno in answered and statement.lineno == value.lineno:
                 first, last = statement.lineno - 1, (statement.end_lineno or 1) - 1
-                alone = rows[first].isascii() and not statement.col_offset
-                whole = rows[last].isascii() and statement.end_col_offset == len(rows[last].rstrip())
-                if alone and whole:
-                    rows[last] = f"{rows[last].rstrip()})"
-                    rows[first] = f'__import__("sys").displayhook({rows[first]}'
+                if rows[first].isascii() and rows[last].isascii():  # the parser counts columns in bytes
+                    begin, end = statement.col_offset, statement.end_col_offset
+                    rows[last] = f"{rows[last][:end]}){rows[last][end:]}"
+                    rows[first] = f'{rows[first][:begin]}__import__("sys").displayhook({rows[first][begin:]}'
             case _:
                 pass
     return rows

@@ -33,7 +33,7 @@ class _Evidence(msgspec.Struct, frozen=True):
     expected: _Word = ""
     at: _Word = ""
     by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "points", "rewrite"] = "NumPy"
-    operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0"] = ""
+    operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0", "one memory for two arguments"] = ""
     """The operation whose result is undefined for a value."""
     exact: bool = False
     """True if all values are integers, so that no rounding hides a difference."""
@@ -73,13 +73,17 @@ def ask_reference(failure: Failure, means: Means) -> Diagnosis:
 def _report_undefined(claim: _Evidence, version: str) -> Finding:
     return Finding(
         kind=FindingKind.UNDEFINED_OPERAND,
-        summary=f"on {version} a value is undefined because of {claim.operation}, and all others are right",
+        summary=f"on {version} a value is undefined because of {claim.operation}, and all others are right"
+        if claim.at
+        else f"on {version} a call has {claim.operation}; with two, its values are right",
         evidence={
             "function": claim.function,
             "at": claim.at,
             "operation": claim.operation,
             "version": version,
-            REFUTED_BY: "another value than the defined one at any other element",
+            REFUTED_BY: "another value than the defined one at any other element"
+            if claim.at
+            else "the same values from a call with a memory for each argument",
         },
     )
 

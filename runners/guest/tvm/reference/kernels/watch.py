@@ -38,6 +38,7 @@ BEFORE_SCHEDULE = "its TIR before the schedule"
 _REPLACES_PIPELINE = re.compile(r"tir_pipeline|pipeline\s*=|lower_pass|\btransform\.\w+\s*=[^=]")
 _OPERATIONS = ("an overflow", "a shift", "a cast", "clz of 0")
 """Operations whose result is undefined for some values: the beginning of what the interpreter says of them."""
+_SHARED = "one memory for two arguments"
 _OTHER_CLAIM = re.compile(r"structural_equal|Analyzer\(|time_evaluator|pytest\.raises|assertRaises")
 """Text of a testcase that may fail for another reason than the values of its calls."""
 _MAY_CLAIM_MORE = re.compile(r"\.script\(|\.show\(|\btransform\.|\bexcept\b")
@@ -161,7 +162,7 @@ class KernelVoter:
                 self._ballot.withdraw("a call that fails")
                 raise
             if given is not None:
-                self._ballot.try_action(lambda: self._judge_call(kernels, name, given, args, returned))
+                self._ballot.try_action(lambda: self._judge_call(function, kernels, name, given, args, returned))
             return returned
 
         return call
@@ -169,7 +170,13 @@ class KernelVoter:
     # ------------------------------------------------------------------------------------------ votes
 
     def _judge_call(
-        self, kernels: Kernels, name: str, given: list[Any], arguments: tuple[Any, ...], returned: Any
+        self,
+        function: Callable[..., Any],
+        kernels: Kernels,
+        name: str,
+        given: list[Any],
+        arguments: tuple[Any, ...],
+        returned: Any,
     ) -> None:
         kernel = _find_kernel(kernels, name)
         self._calls += 1
@@ -190,7 +197,8 @@ class KernelVoter:
                         self._withdraw_undefined(undefined)
                     return
                 continue
-            _demand_constant(arguments, arrays, own.values)
+            if _changes_shared(arguments, arrays, own.values):
+                return self._judge_shared(function, kernel, name, given, left, (own, wide))
             exact = meaning == TIR and _needs_no_rounding(own, wide)
             vote, where = compare_values(tuple(left), wide.values, own.values, "arguments", exact=exact)
             source, summary = meaning, f"an interpreter of {meaning} computes"
@@ -238,6 +246,43 @@ class KernelVoter:
         told = {"function": name[:80], "at": f"arguments[{at}]{place}"[:80], "operation": operation}
         self._report(UNDEFINED, summary, told)
         return True
+
+    def _judge_shared(
+        self,
+        function: Callable[..., Any],
+        kernel: Node,
+        name: str,
+        given: list[Any],
+        left: list[Any],
+        evaluated: tuple[Evaluated, Evaluated],
+    ) -> None:
+        """Report a call that passes one memory as two arguments and so leaves other values than its kernel means.
+
+        The same call with a memory for each argument must leave what the kernel means.
+        """
+        own, wide = evaluated
+        arrays = [one for one in given if hasattr(one, "shape")]
+        written = [
+            not np.array_equal(np.asarray(one, value.dtype), value)
+            for one, value in zip(arrays, own.values, strict=True)
+        ]
+        aliased, wanted, narrow = (
+            tuple(value for value, is_written in zip(values, written, strict=True) if is_written)
+            for values in (left, wide.values, own.values)
+        )
+        if compare_values(aliased, wanted, narrow, "arguments")[0] == SAME:
+            return
+        demand(_may_assume_no_alias(kernel), "two arguments with the same memory, which the call changes")
+        demand(self._is_written(kernel) and not _OTHER_CLAIM.search(self._script), "a claim about something else")
+        demand(not self._ballot.silent, "a call that was not evaluated")
+        separate = [self._tvm.runtime.tensor(one) if hasattr(one, "shape") else one for one in given]
+        self._origins.run_inside(function, *separate)
+        again = tuple(one for one in map(read_value, separate) if hasattr(one, "shape"))
+        demand(
+            compare_values(again, wide.values, own.values, "arguments")[0] == SAME, "other values without an alias"
+        )
+        summary = f"{name} gets one memory as two arguments and changes it; with two memories, all values agree"
+        self._report(UNDEFINED, summary, {"function": name[:80], "operation": _SHARED})
 
     def _withdraw_undefined(self, why: UndefinedResult) -> None:
         outside = str(why).startswith("an index outside")
@@ -294,14 +339,22 @@ def _find_kernel(kernels: Kernels, name: str) -> Node:
     return named[0]
 
 
-def _demand_constant(arguments: tuple[Any, ...], arrays: list[Any], computed: tuple[Any, ...]) -> None:
-    """End the evaluation if two arguments have the same memory and a call changes it."""
+def _changes_shared(arguments: tuple[Any, ...], arrays: list[Any], computed: tuple[Any, ...]) -> bool:
+    """True if two arguments have the same memory and a call changes it."""
     tensors = [one for one in arguments if not isinstance(one, bool | int | float)]
     places = [_get_address(one) for one in tensors]
     shared = [places.count(place) > 1 for place in places]
-    for is_shared, before, after in zip(shared, arrays, computed, strict=False):
-        same = not is_shared or np.array_equal(np.asarray(before, after.dtype), after)
-        demand(same, "two arguments with the same memory, which the call changes")
+    return any(
+        is_shared and not np.array_equal(np.asarray(before, after.dtype), after)
+        for is_shared, before, after in zip(shared, arrays, computed, strict=False)
+    )
+
+
+def _may_assume_no_alias(kernel: Node) -> bool:
+    """True if the compiler may assume that no two arguments share memory, as ``tir.noalias`` says."""
+    attributes = kernel.attrs
+    names = () if attributes is None else attributes.keys()  # an iterator of the object fails
+    return any(str(name).rpartition(".")[2] == "noalias" and bool(attributes[name]) for name in names)
 
 
 def _get_address(tensor: Any) -> int:
