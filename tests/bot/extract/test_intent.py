@@ -245,6 +245,19 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FEATURE, "Port the memory planner to C", "Needed for the second runtime.", ()),
         (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
         (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
+        (
+            Intent.FAILURE,
+            "Vectorizing relies on a branch",
+            "A failure on https://ci.example.org/job/7 blocks me. One can reproduce the bug without my change.\n\n"
+            "```\nfor (i, 0, 4) {\n  a[i] = b[i]\n}\n```",
+            (),
+        ),
+        (
+            Intent.FAILURE,
+            "module 'tvm.auto_scheduler._ffi_api' has no attribute 'RandomModel'",
+            "I installed it from source, but this error was raised. Can anyone help me?",
+            (),
+        ),
         (Intent.DISCUSSION, "Nothing in particular", "The text says little.", ()),
         (Intent.FAILURE, "Tuning on two devices", "Since the update, the second device gets wrong results.", ()),
         (Intent.FAILURE, "Tuning on two devices", "It segfaults.", ()),

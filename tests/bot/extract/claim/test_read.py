@@ -1048,3 +1048,45 @@ def test_a_list_of_packages_is_neither_a_command_nor_output() -> None:
     found = extract_repro(f"{PRINTED}\n    I expected `[2 0 0]`.\n\n    ```\n    {packages}\n    ```\n", "argmax")
     assert found.claim.actual == "[2 -1 -1]"
     assert found.testcase.steps == (("python", "repro.py"),)
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("module 'tvm.runtime' has no attribute 'queue'", "AttributeError"),
+        ("'Module' object has no attribute 'queue'", "AttributeError"),
+        ("No module named 'tvm.queue'", "ModuleNotFoundError"),
+        ("cannot import name 'queue' from 'tvm.runtime'", "ImportError"),
+        ("compile() got an unexpected keyword argument 'queue'", "TypeError"),
+    ],
+)
+def test_a_message_of_python_tells_its_exception(message: str, name: str) -> None:
+    for title, body in ((message, "It worked yesterday."), ("tvm fails", f"I see {message} since yesterday.")):
+        signature = extract_claim(body, title).signature
+        assert signature is not None
+        assert (signature.type, signature.message) == (name, message)
+
+
+def test_what_a_compiler_does_not_do_is_an_error() -> None:
+    """Whatever words for wrong things the sentences have."""
+    for verb in ("lower", "legalize", "parse", "bufferize"):
+        claim = extract_claim("An illegal cast comes out of it. It goes wrong in a pass.", f"conv does not {verb}")
+        assert claim.kind is ClaimKind.ERROR
+
+
+def test_a_told_exit_status_is_a_signal() -> None:
+    """The output shows the status, and a remark names the signal."""
+    body = (
+        "It should print zeros, 245 is -11 I think (SIGSEGV).\n"
+        f"{CODE}\nOutput:\n```\nEXEC @sum\nexit 245\n```\nExpected `4xf32=0 0 0 0`\n"
+    )
+    claim = extract_claim(body, "sum of an empty tensor dies with exit code 245")
+    assert (claim.kind, claim.signature and claim.signature.type) == (ClaimKind.CRASH, "SIGSEGV")
+
+
+def test_shown_values_make_a_report_about_values() -> None:
+    """No word calls them wrong."""
+    table = "| i | spec | 0.27.0 |\n|---|---|---|\n| -1 | 2 4 | 7 0 |\n| 2 | 10 12 | 10 12 |\n"
+    body = f"The start is not clamped.\n\n{table}{CODE}"
+    claim = extract_claim(body, "gather does not clamp")
+    assert (claim.kind, claim.shown) == (ClaimKind.WRONG_RESULT, ("-1 2", "2 4", "7 0", "10 12"))

@@ -842,3 +842,23 @@ def test_a_word_that_stands_for_devices_is_one_of_these(placeholder: str, told: 
     )
     assert found.testcase.steps[0][1] == f"--iree-hal-target-backends={device}"
     assert found.device == device
+
+
+def test_a_whole_function_in_a_code_span_is_the_input() -> None:
+    """Part of a function is none, and neither is one of two."""
+    function = "func.func @same(%a: tensor<3xi8>) -> tensor<3xi8> { return %a : tensor<3xi8> }"
+    command = "`iree-compile --iree-hal-target-backends=llvm-cpu same.mlir -o same.vmfb`"
+    found = extract_repro(f"Module: `{function}`, compiled with {command}.", TITLE)
+    assert found.testcase.files == {"same.mlir": f"{function}\n"}
+    assert not list_missing(found)
+    for module in (function.removesuffix("}"), f"{function}` and `{function.replace('same', 'other')}"):
+        assert list_missing(extract_repro(f"Module: `{module}`, compiled with {command}.", TITLE))
+
+
+def test_a_script_of_the_source_tree_may_be_named_by_a_sentence() -> None:
+    for says in (
+        "Just run the test at\n`~/tvm/tests/python/integration/test_tensorize.py`.",
+        "Take this commit (https://x.org/c/9f) and run tests/python/integration/test_tensorize.py, then it fails.",
+    ):
+        found = extract_no_repro(says, repository="apache/tvm")
+        assert list_missing(found) == [("source-script", "tests/python/integration/test_tensorize.py")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.issue import Comment
+from runners.core.protocol import Signature
 from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
 
 
@@ -93,6 +94,13 @@ def test_an_interactive_session_becomes_its_code() -> None:
         'import tvm\ndef f():\n    return 1\n\n__import__("sys").displayhook(f())\n'
     )
     assert list_repairs(found) == ["strip-prompt", "echo-value"]
+
+
+def test_a_session_shows_each_expression_of_a_row() -> None:
+    found = extract_repro("```\n>>> import tvm\n>>> x = tvm.f()\n>>> x.run(); x.numpy()  # twice\narray([1])\n```\n")
+    shows = '__import__("sys").displayhook'
+    row = f"{shows}(x.run()); {shows}(x.numpy())  # twice\n"
+    assert found.testcase.files["repro.py"] == f"import tvm\nx = tvm.f()\n{row}"
 
 
 def test_a_session_in_the_prose_is_read_like_one_in_a_fence() -> None:
@@ -669,3 +677,23 @@ def test_a_version_at_the_end_of_a_cell_is_no_part_of_the_program() -> None:
         """
     )
     assert not any(repair.kind == "drop-code" for repair in found.repairs)
+
+
+def test_a_definition_that_fails_when_it_runs_needs_no_driver() -> None:
+    """A decorator of the compiler reads the definition, also where its import was left out of the report."""
+    body = """
+        Running the code I get an error:
+
+        ```python
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            A[0] = T.alloc_buffer((4,))
+        ```
+        _ValueError: no frame to allocate in_
+        """
+    found = extract_repro(body)
+    assert (list_missing(found), found.claim.signature) == (
+        [],
+        Signature(type="ValueError", message="no frame to allocate in"),
+    )
+    assert list_missing(extract_repro(body.replace("Running the code", "After tuning"))) != []

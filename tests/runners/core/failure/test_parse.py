@@ -360,3 +360,23 @@ def test_types_of_this_project_have_names_for_readers() -> None:
     assert (describe_type("mlir-error"), name_type("mlir-error")) == ("an MLIR error", "MLIR error")
     assert (describe_type("status:NOT_FOUND"), name_type("status:NOT_FOUND")) == ("status NOT_FOUND",) * 2
     assert (describe_type("TypeError"), name_type("SIGSEGV")) == ("TypeError", "SIGSEGV")
+
+
+@pytest.mark.parametrize(
+    ("text", "signal"),
+    [
+        ("EXEC @sum\nexit 245", "SIGSEGV"),
+        ("Process finished with exit code 139", "SIGSEGV"),
+        ("returncode: -6", "SIGABRT"),
+        ("rc=132", "SIGILL"),
+        ("exit code 1", None),
+        ("exit code 1390", None),
+        ("the return code is 0.139", None),
+        ("returned 139 values", None),
+    ],
+)
+def test_a_status_in_pasted_text_tells_a_signal(text: str, signal: str | None) -> None:
+    """A shell adds 128 to the number of a signal, Python's callers negate it or subtract it from 256."""
+    found = parse_signature(text, ALL_FAILURES)
+    assert (found.type if found else None) == signal
+    assert parse_signature(text, ALL_FAILURES, Exited(code=0)) is None

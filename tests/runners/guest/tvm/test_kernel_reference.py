@@ -434,6 +434,35 @@ for n in (3, 5):
     assert vote(tmp_path, program.replace("built(a, a, c, n)", "built(a, a, a, n)")) == []
 
 
+REVERSES = """
+@T.prim_func
+def reverse(A: T.Buffer(({n},), "int32"), B: T.Buffer(({n},), "int32")):{says}
+    for i in range({n}):
+        B[i] = {value}
+
+x = tensor(range({n}), "int32")
+tvm.compile(reverse, target="llvm")(x, x)
+print(x.numpy())
+"""
+NO_OVERLAP = "\n    T.func_attr({'tirx.noalias': True})"
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_one_memory_for_two_arguments_is_the_fault_of_the_call(tmp_path: Path, version: str) -> None:
+    """With a memory for each argument, the same function leaves what it means."""
+    program = REVERSES.format(n=10, says=NO_OVERLAP, value="A[9 - i]")
+    assert vote(tmp_path, program, version) == [UNDEFINED]
+
+
+@pytest.mark.parametrize(
+    ("says", "value"),
+    [(NO_OVERLAP, "A[i] + 1"), ("", "A[9 - i]")],
+    ids=["the values are right", "nothing says that arguments do not overlap"],
+)
+def test_one_memory_for_two_arguments_may_be_right(tmp_path: Path, says: str, value: str) -> None:
+    assert vote(tmp_path, REVERSES.format(n=10, says=says, value=value)) == []
+
+
 LOADED = """
 import os, tempfile
 

@@ -19,6 +19,7 @@ from tests.support.observed import observe
 TESTCASE = Testcase(
     kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": ""}, steps=(("python", "r.py", "--size", "4"),)
 )
+SHARED = "one memory for two arguments"
 VALUES = {"function": "main", "returned": "0.0", "expected": "nan", "at": "[1]"}
 
 
@@ -52,6 +53,9 @@ def test_where_all_defined_values_agree_a_wrong_value_is_an_undefined_one() -> N
     (found,) = ask({**claim, "operation": "an overflow"})
     assert found.kind is FindingKind.UNDEFINED_OPERAND
     assert get_vote(found) is None
+    (shared,) = ask({"vote": "undefined", "function": "main", "by": "definitions", "operation": SHARED})
+    assert shared.kind is FindingKind.UNDEFINED_OPERAND
+    assert (shared.evidence["operation"], shared.evidence["at"]) == (SHARED, "")
     assert ask({**claim, "operation": "a whim"}) == ()
     assert ask(claim) == ()
 
