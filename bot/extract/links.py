@@ -24,7 +24,9 @@ def _compile_pattern(forge: str) -> re.Pattern[str]:
         r"|[\w.-]{1,100}/[\w.-]{1,100}/files/\d{1,20})/(?P<name>[\w.+%-]{1,200})"
         rf"|{gists}/(?P<gist>(?:[\w-]{{1,100}}/)?[0-9a-f]{{16,64}})"
         r"(?:/raw(?:/[0-9a-f]{40})?/(?P<part>[\w.+%-]{1,200}))?"
-        rf"|{raw}/(?:[\w.+%-]{{1,100}}/){{3,20}}(?P<raw>[\w.+%-]{{1,195}}\.(?:py|mlir|txt|zip|onnx))\b)"
+        rf"|{raw}/(?:[\w.+%-]{{1,100}}/){{3,20}}(?P<raw>[\w.+%-]{{1,195}}\.(?:py|mlir|txt|zip|onnx))\b"
+        rf"|{host}/(?P<home>[\w.-]{{1,100}}/[\w.-]{{1,100}})/blob/(?P<path>(?:[\w.+%-]{{1,100}}/){{1,20}}"
+        r"(?P<blob>[\w.+%-]{1,195}\.(?:py|mlir)))(?![\w#?]))"
     )
 
 
@@ -53,13 +55,25 @@ def find_links(text: str, forge: str = GITHUB) -> tuple[Link, ...]:
 
 def _iter_links(text: str, forge: str) -> Iterator[Link]:
     for found in _compile_pattern(forge).finditer(text):
+        if found["blob"] and not _INPUTS.search(found["path"]):
+            continue
         before = text[max(0, found.start() - 60) : found.start()].rpartition("\n")[2]
         yield Link(
-            name=found["name"] or found["part"] or found["raw"] or found["gist"],
-            url=found[0],
+            name=found["name"] or found["part"] or found["raw"] or found["blob"] or found["gist"],
+            url=_make_raw_address(found, forge) if found["blob"] else found[0],
             shows_output=bool(_LOG.search(before)),
             gist=bool(found["gist"] and not found["part"]),
         )
+
+
+_INPUTS = re.compile(r"/(?:\w{0,20}tests?|samples?|examples?|models|benchmarks?|tutorials?|gallery|repros?)/", re.I)
+"""Folders of a repository that hold programs for its compiler. Another file is its source, which reports discuss."""
+
+
+def _make_raw_address(found: re.Match[str], forge: str) -> str:
+    """Return the address of a file that a link shows on a page of its repository."""
+    host = "raw.githubusercontent.com" if forge == GITHUB else f"{forge}/raw"
+    return f"https://{host}/{found['home']}/{found['path']}"
 
 
 _NAME = re.compile(r"(?<![\w./-])[\w+-]{1,100}\.mlir\b")

@@ -18,6 +18,7 @@ from bot.extract.links import GITHUB, Link, find_links as find_links_in
 from bot.forge.archives import NamedBytes, unpack_zip
 from bot.forge.download import Download, FetchError
 from bot.forge.file_rules import MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, check_file_name, is_zip
+from bot.forge.source_files import list_source_links
 from bot.issue import Attachment, Issue, RefusedFile
 
 MAX_COMMENTS = 5
@@ -25,9 +26,11 @@ MAX_COMMENTS = 5
 
 def add_attachments(issue: Issue, *, toolchain: str | None, forge: str, download: Download) -> Issue:
     """Return ``issue`` with the files it links to, if its text alone is no complete testcase. Raises no error."""
-    if not extract(issue, toolchain=toolchain).missing:
+    found = extract(issue, toolchain=toolchain)
+    if not found.missing:
         return issue
-    files = fetch_attachments(find_links(issue, forge), download)
+    links = (*find_links(issue, forge), *list_source_links(issue, found, forge))
+    files = fetch_attachments(links, download)
     return replace(
         issue,
         attachments=tuple(file for file in files if isinstance(file, Attachment)),

@@ -580,3 +580,77 @@ def test_long_attachments_are_not_searched_for_a_claim() -> None:
     _, found = read(f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND, giving(pool__mlir=long.encode()))
     assert isinstance(found, Repro)
     assert found.testcase.files == {"pool.mlir": long}
+
+
+# ---------------------------------------------------------------------------------------------- repositories
+
+
+@dataclass
+class Sources:
+    """Files by address. It remembers what was asked for."""
+
+    files: dict[str, bytes]
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, url: str, limit: int) -> bytes:
+        self.asked.append(url)
+        if url not in self.files:
+            raise FetchError("could not be fetched (status 404)")
+        return self.files[url]
+
+
+RAW = "https://raw.githubusercontent.com"
+SCRIPT = b"import tvm\n\nprint(tvm.compile(tvm.IRModule({})))\n"
+
+
+@pytest.mark.parametrize(
+    ("says", "at"),
+    [
+        ("IREE 3.9.0 crashes", "v3.9.0"),
+        ("iree-base-compiler 3.10.0rc20260401 crashes", "iree-3.10.0rc20260401"),
+        (f"IREE crashes\n\nCommit: {'9f' * 20}", "9f" * 20),
+        ("IREE crashes", "HEAD"),
+    ],
+)
+def test_a_file_of_the_compilers_repository_is_read_at_the_reported_version(says: str, at: str) -> None:
+    """A command names the file below the root of a checkout."""
+    address = f"{RAW}/iree-org/iree/{at}/tests/e2e/tensor_ops/pool.mlir"
+    command = COMMAND.replace("pool.mlir", "~/src/iree/tests/e2e/tensor_ops/pool.mlir")
+    sources = Sources({address: MLIR.encode()})
+    _, found = read(says + command, sources)
+    assert sources.asked == [address]
+    assert isinstance(found, Repro)
+    assert (found.missing, found.testcase.files) == ((), {"pool.mlir": MLIR})
+
+
+def test_a_script_of_the_compilers_repository_is_the_testcase() -> None:
+    address = f"{RAW}/apache/tvm/v0.25.0/tests/python/relax/test_pool.py"
+    _, found = read("tvm 0.25.0 fails. Just run tests/python/relax/test_pool.py.", Sources({address: SCRIPT}))
+    assert isinstance(found, Repro)
+    assert found.testcase.files["repro.py"].encode() == SCRIPT
+    missed = read("tvm 0.25.0 fails. Just run tests/python/relax/test_pool.py.", Sources({}))[1]
+    assert missing(missed) == [("source-script", "tests/python/relax/test_pool.py")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/tmp/pool.mlir", "pool.mlir", "tests/e2e/../../../../pool.mlir", "https://x.org/tests/e2e/a?b/pool.mlir"],
+)
+def test_other_files_are_not_looked_for_in_the_compilers_repository(path: str) -> None:
+    sources = Sources({})
+    read("IREE 3.9.0 crashes" + COMMAND.replace("pool.mlir", path), sources)
+    assert sources.asked == []
+
+
+def test_the_page_of_a_testcase_in_a_repository_is_a_link_to_it() -> None:
+    """A page of the compiler's source, or of a row of a file, is only talked about."""
+    home = "https://github.com/someone/bugs/blob"
+    shown = f"{home}/main/repros/pool.mlir"
+    sources = Sources({f"{RAW}/someone/bugs/main/repros/pool.mlir": MLIR.encode()})
+    _, found = read(f"Take {shown}.{COMMAND}", sources)
+    assert isinstance(found, Repro)
+    assert found.missing == ()
+    for other in (f"{shown}#L3", f"{home}/main/src/pool.mlir", f"{home}/main/repros/pool.cc"):
+        sources = Sources({})
+        read(f"Take {other}.{COMMAND}", sources)
+        assert sources.asked == [], other

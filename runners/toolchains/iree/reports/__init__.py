@@ -137,6 +137,7 @@ REPORTS = ReportVocabulary(
     tracker=TrackerDefaults(skip_labels=("enhancement ➕",), devices=("vmvx",)),
     source_folders=(
         *("integrations/tensorflow", "integrations/tf", "iree/test", "tests/e2e", "tests/external", "build_tools"),
-        *("compiler/bindings", "runtime/bindings", "llvm-external-projects", "samples/colab", "experimental"),
+        *("compiler/bindings", "runtime/bindings", "llvm-external-projects", "samples", "experimental"),
+        *("compiler/src", "tests/compiler_driver", "tests/transform_dialect", "tests/microbenchmarks", "tools/test"),
     ),
 )
