@@ -239,6 +239,7 @@ TELLS_OF_FAILURE = re.compile(
     r"|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
     r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?"
     r"|hangs?|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"
+    r"|\bundefined behaviou?r\b|\b(?:\w+sanitizer|ubsan|asan|tsan|msan|valgrind)\b|\bdata races?\b"
     r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
     r" (?:numerical |numeric |final )?(?:results?|outputs?|values?|answers?|code|ir|behaviou?r|shapes?|types?)\b"
     r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?"

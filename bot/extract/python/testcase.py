@@ -276,7 +276,9 @@ def _is_about_import(parsed: ParsedIssue) -> bool:
     """
     packages = "|".join(map(re.escape, sorted(parsed.vocabulary.python.packages)))
     quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
-    if _IMPORT_FAILS.search(quoted) or _IMPORT_ROW.search(quoted):
+    # The body of the program, and below it the body of a module: the traceback goes through an import.
+    bodies = re.findall(r"^ {2}File .{1,400}, in <module>$", quoted, re.M)
+    if _IMPORT_FAILS.search(quoted) or _IMPORT_ROW.search(quoted) or len(bodies) > 1:
         return True
     said = _IMPORT_ROW.sub("", f"{parsed.issue.title}\n{parsed.prose}")
     named = rf"\b(?:import|load)(?:s|ing)?\s+(?:of\s+|the\s+)*[`'\"]?(?:{packages})\b" if packages else r"(?!)"

@@ -68,6 +68,11 @@ FAILURES = FailureVocabulary(
     text_rules=(
         re.compile(r"^use of value '%[^']{1,200}' expects different type than prior uses"),
         re.compile(r"^(?:redefinition of (?:SSA value|symbol)|use of undeclared SSA value name)"),
+        # Of MLIR's parser and of its verifier of blocks, which know no dialect.
+        re.compile(r"^(?:block with no terminator|empty block: expect at least a terminator)"),
+        re.compile(r"^(?:'[\w.]{1,200}' op )?must be the last operation in the parent block"),
+        re.compile(r"^operand #\d{1,3} does not dominate this use"),
+        re.compile(r"^(?:reference to an undefined block|cannot name an operation with no results)"),
         re.compile(r"^'[\w.]{1,200}' op (?:operand|result) #\d{1,3} must be .{1,400}, but got "),
         re.compile(r"^'[\w.]{1,200}' op requires the same (?:type|shape|element type) for all operands"),
         re.compile(r"^(?:'[\w.]{1,200}' op )?expected type to be '.{1,300}' or a rank-reduced version"),

@@ -261,6 +261,8 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.DISCUSSION, "Nothing in particular", "The text says little.", ()),
         (Intent.FAILURE, "Tuning on two devices", "Since the update, the second device gets wrong results.", ()),
         (Intent.FAILURE, "Tuning on two devices", "It segfaults.", ()),
+        (Intent.FAILURE, "Tuning on two devices", "ubsan: the product of two indices.", ()),
+        (Intent.FAILURE, "The lowering of a product has undefined behavior", "See `vm_mul`.", ()),
         (Intent.FAILURE, "Tuning on two devices", "Nothing in particular.", ("type: bug",)),
         (Intent.DISCUSSION, "Tuning on two devices", "There are two ways. The first may fail.", ()),
         (

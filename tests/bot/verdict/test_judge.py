@@ -292,8 +292,10 @@ LATER = Finding(
         (OPERAND, LATER, (), (M, M, M, M), VerdictKind.CONFIRMED),
         (OPERAND, READ, (), (P, P, M, M), VerdictKind.REGRESSION),
         (VERIFIED, READ, (), (M, M, M, M), VerdictKind.CONFIRMED),
+        ("block with no terminator, has %1 = f()", READ, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
+        ("operand #0 does not dominate this use", READ, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
+        ("operand #0 does not dominate this use", LATER, (), (M, M, M, M), VerdictKind.CONFIRMED),
     ],
-    ids=["rejected", "defended", "in a pass", "accepted before", "a verifier of its own"],
 )
 def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     message: str, finding: Finding, defences: tuple[str, ...], outcomes: tuple[Outcome, ...], kind: VerdictKind

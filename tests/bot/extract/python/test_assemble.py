@@ -356,6 +356,24 @@ def test_imports_alone_are_a_testcase_only_if_an_import_fails(words: str, whole:
     assert (not found.missing) is whole
 
 
+def test_a_traceback_through_the_body_of_a_module_is_one_of_an_import() -> None:
+    report = """
+        ```
+        >>> import tvm
+        >>> from tvm import relax
+        Traceback (most recent call last):
+          File "<stdin>", line 1, in <module>
+          File "/venv/lib/python3.11/site-packages/tvm/relax/__init__.py", line 8, in {where}
+            register("op")
+        RuntimeError: op is registered already
+        ```
+        """
+    assert list_missing(extract_repro(report.format(where="<module>"))) == []
+    assert list_missing(extract_repro(report.format(where="compile"))) == [
+        ("code", "the code that follows the imports")
+    ]
+
+
 def test_a_docstring_with_prompts_is_not_a_session() -> None:
     """Code that parses stays as it is."""
     text = extract_code('```python\nimport tvm\ndef f():\n    """\n    >>> f()\n    """\nf()\n```\n')
