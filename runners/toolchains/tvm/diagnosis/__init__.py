@@ -14,6 +14,7 @@ from runners.toolchains.tvm.diagnosis.dataflow_outputs import check_dataflow_out
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
 from runners.toolchains.tvm.diagnosis.live_argument import check_live_argument
 from runners.toolchains.tvm.diagnosis.missing_init import check_missing_init
+from runners.toolchains.tvm.diagnosis.parallel_writes import check_parallel_writes
 from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
 from runners.toolchains.tvm.diagnosis.switched_off import check_switches
@@ -24,6 +25,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_parallel_writes),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_block_access),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_switches),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_argument_order),
