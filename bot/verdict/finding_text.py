@@ -197,6 +197,7 @@ def _describe_unwritten(evidence: Evidence, summary: str) -> str:
 
 _RULES = {
     Rule.PARALLEL_WRITES: "calls {of} parallel, and all iterations along this dimension write the same element",
+    Rule.NOT_ASSOCIATIVE: "combines elements by {of}, which is not associative, and the order is not defined",
     Rule.LIVE_ARGUMENT: "writes into {of}, which is read again later",
     Rule.ZERO_DIVISOR: "divides by zero: {of} holds zeros",
     Rule.DATAFLOW_OUTPUT: "does not give out {of}, which is read after the block",

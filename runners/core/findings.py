@@ -88,6 +88,7 @@ class Rule(StrEnum):
     OTHER_ACCESS = "other-access"
     SAFEGUARD_OFF = "safeguard-off"
     ARGUMENT_ORDER = "argument-order"
+    NOT_ASSOCIATIVE = "not-associative"
 
 
 class CallFault(StrEnum):

@@ -283,7 +283,10 @@ def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequ
             continue  # an operator of the generated code, such as `!`
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         whole = _RESULT_LINE.match(span) is not None
-        right = _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before))
+        wished = _EXPECT_SPAN.search(before)
+        if wished is not None and re.search(r"\d", wished[0]) and not _is_values(span):
+            wished = None  # the sentence has its value already: "must be 0, `one` too"
+        right = wished or (_is_values(span) and _REFERENCE_SPAN.search(before))
         printed = _ACTUAL_SPAN.search(before)
         if right or (printed and _is_told_of(before, good)):
             expected.append(span)
@@ -420,8 +423,9 @@ def read_comments(code: str, expected: str, told: Collection[str] = ()) -> tuple
     wanted, other = [], []
     for found in (*_PRINT_COMMENT.finditer(code), *_list_comments_below(code)):
         value = found["value"].strip()
-        if found["wanted"]:
-            wanted.append(value)
+        named = _WANTED_BEHIND.fullmatch(value)
+        if found["wanted"] or named is not None:
+            wanted.append(value if named is None else named["value"])
             continue
         printed, instead, right = _split_at_reference(value)
         other.append((printed, bool(found["printed"] or instead)))
@@ -435,6 +439,10 @@ def read_comments(code: str, expected: str, told: Collection[str] = ()) -> tuple
         if stated or (value in plain and (value not in known if known else bool(observed)))
     ]
     return _join_bounded(actual), _join_bounded(wanted)
+
+
+_WANTED_BEHIND = re.compile(r"(?P<value>[^\n]{0,200}\d[\d\])., ]{0,80}?) (?:is |are |was |were )?(?:wanted|expected)")
+"""A comment that calls its value wanted: ``# 3, 6, 9 wanted``."""
 
 
 def _split_at_reference(value: str) -> tuple[str, str, str]:

@@ -546,6 +546,7 @@ def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
     yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is IssueSection.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
     yield Passage(text=source.title)
+    yield from (Passage(text=p.text) for p in source.document.prose if p.heading)
     codes = (source.code, *(piece.text for piece in source.pieces if piece.kind in _CODE))
     if any("__version__" in code for code in codes):  # the program prints the version it runs on
         alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]

@@ -23,7 +23,8 @@ def find_commands(
 ) -> tuple[list[LocatedCall], list[str]]:
     """Return the report's calls of known tools, and the first words of the commands that were left out.
 
-    A sentence counts only for tools that no block calls. Comments and stack dumps count only without a compile call.
+    A sentence counts only for tools that no block calls. Beside a block with calls, passes in a sentence without a
+    file are a remark: ``and `iree-opt --cse` keeps it``. Comments and stack dumps count only without a compile call.
     """
     calls: list[LocatedCall] = []
     ignored: list[str] = []
@@ -38,7 +39,8 @@ def find_commands(
     shown = {call.argv[0] for call, _ in calls}
     told = (call for text in _find_in_prose(document) for call in parse_commands(text)[0])
     in_prose, others_told = _split_stand_ins(_keep_useful([(call, None) for call in told if not _is_sentence(call)]))
-    calls += [located for located in in_prose if located[0].argv[0] not in shown]
+    more = [located for located in in_prose if located[0].argv[0] not in shown]
+    calls += [one for one in more if not shown or one[0].argv[0] != tools.optimizer or _names_file(one[0])]
     if not any(call.argv[0] in tools.compilers for call, _ in calls):
         texts = [(text, piece) for piece in pieces for text in _find_hidden(piece, tools)]
         found = [(call, piece, text) for text, piece in texts for call in parse_commands(text)[0]]
@@ -47,6 +49,10 @@ def find_commands(
     if all(call.argv[0] == "python" for call, _ in calls):
         calls += others or others_told
     return calls, [word for word in dict.fromkeys(ignored) if word]
+
+
+def _names_file(call: ToolCall) -> bool:
+    return any("." in word and not word.startswith("-") for word in call.argv[1:])
 
 
 def _finish_hidden(document: Document, call: ToolCall, piece: Piece, text: str, tools: CommandLineTools) -> ToolCall:

@@ -19,6 +19,7 @@ from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import parse_python
+from bot.extract.split.session import SESSION
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
 from runners.core.toolchain.reports import ReportAge
@@ -74,9 +75,15 @@ def assemble_program(
     ranked = sorted(failing or programs, key=lambda p: -p.score)
     if not ranked:
         return None, ()
-    if (rivals := _find_rivals(ranked)) is not None:
-        return rivals, ()
-    return ranked[0], controls[:2]
+    if (rivals := _find_rivals(ranked)) is None:
+        return ranked[0], controls[:2]
+    # Beside a whole script, a session of the interpreter shows what its author found out about the script.
+    scripts = [program for program in ranked[:2] if not _is_session(program)]
+    return (scripts[0], controls[:2]) if len(scripts) == 1 else (rivals, ())
+
+
+def _is_session(program: Program) -> bool:
+    return any(repair.kind == SESSION for unit in program.units for repair in unit.piece.repairs)
 
 
 def _is_control(program: Program) -> bool:

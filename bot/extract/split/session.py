@@ -50,7 +50,7 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
                 answered.add(len(code))
             session = session and not row.strip()
             output.append(row)
-    repair = Repair(kind="strip-prompt", detail="took the code of an interactive session without prompts and output")
+    repair = Repair(kind=SESSION, detail="took the code of an interactive session without prompts and output")
     echoed = _echo_values(code, answered)
     shown = Repair(kind=ECHO, detail="show the values of expressions, as the interpreter does")
     repairs = (*piece.repairs, repair, *([shown] if echoed != code else []))
@@ -89,6 +89,8 @@ def _echo_values(code: Sequence[str], answered: Collection[int]) -> list[str]:
 
 
 ECHO = "echo-value"
+SESSION = "strip-prompt"
+"""The repairs of a session of the interpreter."""
 
 
 _PLAIN_SHELL = re.compile(

@@ -49,6 +49,10 @@ class BrokenRule:
     traps: bool = False
     """True if the violation may end the program, and not only give undefined values."""
 
+    leaves_open: bool = False
+    """True if the definition leaves the value open, so that no value is right. Then any other value of the mended
+    testcase shows that the result rests on the rule."""
+
     def render_difference(self, testcase: Testcase) -> list[str]:
         """Return the difference between the testcase and the mended testcase, as lines of a diff without a header."""
         mine, mended = _list_lines(testcase, self.file), _list_lines(self.mended, self.file)
@@ -83,6 +87,8 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
         return NOTHING_FOUND
     control = means.run_control(failure, rule.mended)
     gone = describe_absence(control, failure.seen)
+    if gone is None and rule.leaves_open and _prints_another(control, failure.seen):
+        gone = PRINTS_ANOTHER_VALUE
     if gone is None:
         return Diagnosis(controls=(control,))
     finding = Finding(
@@ -101,6 +107,10 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
         },
     )
     return Diagnosis(controls=(control,), findings=(finding,))
+
+
+def _prints_another(control: Observation, failing: Observation) -> bool:
+    return control.ended == failing.ended == Exited(code=0) and control.excerpt != failing.excerpt
 
 
 def describe_absence(control: Observation, failing: Observation) -> str | None:

@@ -41,6 +41,11 @@ def compare_gradients(
     demand(isinstance(returned, tuple) and len(returned) == 2, "a result without gradients")
     gradients = returned[1] if isinstance(returned[1], tuple) else (returned[1],)
     positions = _find_parameters(arguments, gradients)
+    for at, (position, gradient) in enumerate(zip(positions, gradients, strict=True)):
+        parameter = arguments[position]
+        if np.shape(parameter) != np.shape(gradient):
+            vote, where = compare(gradient, parameter, parameter, f"gradients[{at}]")
+            return vote, where
     deadline = time.monotonic() + MAX_SECONDS
     seen, expected = [], []
     for position, gradient in zip(positions, gradients, strict=True):
@@ -52,9 +57,14 @@ def compare_gradients(
 
 
 def _find_parameters(arguments: Sequence[Value], gradients: Sequence[Any]) -> tuple[int, ...]:
-    """Return the places of the parameters that the gradients are for, by shape and in order."""
+    """Return the places of the parameters that the gradients are for, by shape and in order.
+
+    With a gradient for each parameter, their shapes decide nothing: one may be wrong.
+    """
     demand(len(arguments) <= MAX_PARAMETERS, "parameters of the gradients")
     floats = [at for at, one in enumerate(arguments) if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
+    if len(floats) == len(gradients):
+        return tuple(floats)
     shapes = [np.shape(one) for one in gradients]
     found = [
         chosen

@@ -1090,3 +1090,17 @@ def test_shown_values_make_a_report_about_values() -> None:
     body = f"The start is not clamped.\n\n{table}{CODE}"
     claim = extract_claim(body, "gather does not clamp")
     assert (claim.kind, claim.shown) == (ClaimKind.WRONG_RESULT, ("-1 2", "2 4", "7 0", "10 12"))
+
+
+def test_a_comment_may_call_its_value_wanted() -> None:
+    body = (
+        "**TVM 0.27.0, CPU**\n\n```python\nimport tvm\nprint(tvm.f())  # 3, 6, 9 wanted\n```\nI get\n"
+        "```\n[9.0, 9.0, 9.0]\n```\n"
+    )
+    claim = extract_claim(body, "outputs are reused")
+    assert (claim.actual, claim.expected, claim.versions) == ("[9.0, 9.0, 9.0]", "3, 6, 9", ("0.27.0",))
+
+
+def test_a_name_behind_the_right_value_is_no_right_value() -> None:
+    body = f"ord(NaN, 1) must be 0 by definition, `one` also.{CODE}\nIt prints\n\n```\n1\n```\n"
+    assert extract_claim(body, "wrong comparison").expected != "one"

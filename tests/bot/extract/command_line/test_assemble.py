@@ -862,3 +862,15 @@ def test_a_script_of_the_source_tree_may_be_named_by_a_sentence() -> None:
     ):
         found = extract_no_repro(says, repository="apache/tvm")
         assert list_missing(found) == [("source-script", "tests/python/integration/test_tensorize.py")]
+
+
+def test_passes_in_a_sentence_beside_commands_are_a_remark() -> None:
+    """Without a file. The run is the testcase, and the module is compiled for it."""
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    iree-run-module --module=t.vmfb --function=twice --input=4xf32=nan\n    4xf32=1\n"
+        "    ```\n\n"
+        "    Also `iree-opt --canonicalize` folds it to NaN.\n",
+        "wrong value",
+    )
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"]
+    assert not list_missing(found)

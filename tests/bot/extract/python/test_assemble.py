@@ -242,6 +242,16 @@ def test_two_unrelated_programs_are_refused_with_their_lines() -> None:
     assert "line 2" in found.reason
 
 
+def test_a_session_beside_a_whole_script_looks_closer() -> None:
+    """Whichever stands first."""
+    script = "```python\nimport tvm\nb = tvm.runtime.tensor([1, 2])\nprint(b.numpy())\n```\n"
+    session = "```\n>>> from tvm import tirx\n>>> y = tirx.Var('y', 'int32')\n>>> tirx.analysis.bound(y)\n3\n```\n"
+    for body in (f"{script}\nI think I found the place:\n\n{session}", f"{session}\nAs it came up:\n\n{script}"):
+        found = extract_repro(body, "[Bug] tvm is wrong")
+        assert "tvm.runtime.tensor([1, 2])" in found.testcase.files["repro.py"]
+        assert "tirx" not in found.testcase.files["repro.py"]
+
+
 def test_a_session_and_the_same_as_a_script_are_one_program() -> None:
     """The script asks nothing else of the compiler. The session says which build it ran on."""
     found = extract_repro(

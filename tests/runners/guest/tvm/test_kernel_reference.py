@@ -245,6 +245,22 @@ print(b.numpy())
     assert vote(tmp_path, program, version) == votes
 
 
+LIBRARY = """
+from tvm import topi
+A = te.placeholder((2, 3), "float32", "A")
+B = {made}
+b = tensor(np.zeros(2), B.dtype)
+tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor([[1, 2, 3], [-np.inf] * 3], "float32"), b)
+print(b.numpy())
+"""
+
+
+@pytest.mark.parametrize("made", ["topi.max(A, axis=1)", "topi.argmax(A, axis=1)"])
+def test_expressions_of_the_compilers_library_cannot_agree(tmp_path: Path, made: str) -> None:
+    """The library begins a maximum with the lowest finite number: an interpreter would only repeat that."""
+    assert vote(tmp_path, LIBRARY.format(made=made)) == []
+
+
 MATMUL = """
 @T.prim_func(s_tir=True)
 def matmul(A: T.Buffer((6, 10), "float32"), B: T.Buffer((10, 4), "float32"), C: T.Buffer((6, 4), "float32")):

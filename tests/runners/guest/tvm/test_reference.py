@@ -424,3 +424,32 @@ def test_kernels_of_a_relax_module_are_evaluated(tmp_path: Path) -> None:
         "from tvm import relax", "from tvm import relax, topi"
     )
     assert vote(tmp_path, made) == []
+
+
+BROADCAST = """
+import numpy as np, tvm
+from tvm import relax
+from tvm.script import relax as R
+
+builder = relax.BlockBuilder()
+x, b = relax.Var("x", R.Tensor((3, 4), "float32")), relax.Var("b", R.Tensor((1, 4), "float32"))
+with builder.function("main", [x, b]):
+    with builder.dataflow():
+        total = builder.emit_output(relax.op.sum({call}))
+    builder.emit_func_output(total)
+made = relax.transform.Gradient("main")(builder.get())
+vm = relax.VirtualMachine(tvm.compile(made, "llvm"), tvm.cpu())
+vm["main_adjoint"](*(tvm.runtime.tensor(np.ones(shape, "float32")) for shape in ((3, 4), (1, 4))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "votes"),
+    [
+        ("relax.op.multiply(x, b)", ["agrees"]),
+        ('relax.op.where(relax.op.greater(x, R.const(0.0, "float32")), x, b)', ["differs"]),
+    ],
+)
+def test_a_gradient_has_the_shape_of_its_parameter(tmp_path: Path, call: str, votes: list[str]) -> None:
+    """Of a broadcast operand of ``where``, no release here has."""
+    assert vote(tmp_path, BROADCAST.format(call=call)) == votes

@@ -120,3 +120,26 @@ def test_points_contradict_false_answers_within_the_domain() -> None:
         "a wrong proof": ("False", "x = 1"),
         "a wrong equality": ("0 and 3", "x = 0"),
     }
+
+
+MIXED = """
+from tvm import relax
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(q: R.Tensor((1, 4, 1, 8), "float32"), k: R.Tensor((1, 4, 1, 8), "float32")):
+        with R.dataflow():
+            out = R.nn.attention(q, k, k{mask})
+            R.output(out)
+        return out
+
+print(relax.transform.ToMixedPrecision(out_dtype="float32")(Module))
+"""
+
+
+@pytest.mark.parametrize(("mask", "told"), [("", 0), (', causal_mask="TopLeft"', 1)])
+def test_half_precision_is_compared_coarsely(tmp_path: Path, mask: str, told: int) -> None:
+    """The pass may round, and drops the mask of an attention."""
+    assert len(ask_host(ask(tmp_path, MIXED.format(mask=mask)))) == told

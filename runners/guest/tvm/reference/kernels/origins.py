@@ -76,6 +76,24 @@ class Origins:
         """Return the tensors and variables of a kernel of tensor expressions; None for another kernel."""
         return self._expressions.get(hash(kernel.body), (None, None))[1]
 
+    def has_own_expressions(self, kernel: Node) -> bool:
+        """True for a kernel of tensor expressions that the testcase wrote itself, and not the compiler's library.
+
+        The library tags what it makes. It may be wrong, and an interpreter of its expressions would only repeat that.
+        """
+        given = self.find_expressions(kernel)
+        waiting = [one.op for one in given or () if hasattr(one, "op")]
+        seen: list[Any] = []
+        while waiting:
+            operation = waiting.pop()
+            if any(operation.same_as(one) for one in seen):
+                continue
+            if str(getattr(operation, "tag", "")):
+                return False
+            seen.append(operation)
+            waiting += [one.op for one in getattr(operation, "input_tensors", ())]
+        return given is not None
+
     def find_before_passes(self, kernel: Node) -> Node:
         """Return the kernel from which passes made this one; itself if none did."""
         return self._passed.get(hash(kernel.body), (None, kernel))[1]

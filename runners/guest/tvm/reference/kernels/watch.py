@@ -301,7 +301,7 @@ class KernelVoter:
     def _is_written(self, kernel: Node) -> bool:
         """True if the testcase wrote the kernel, as TVMScript or as tensor expressions."""
         origin = self._origins.find_before_schedule(kernel) or kernel
-        return self._is_script(kernel) or self._origins.find_expressions(origin) is not None
+        return self._is_script(kernel) or self._origins.has_own_expressions(origin)
 
     def _is_script(self, kernel: Node) -> bool:
         return self._origins.is_written(self._origins.find_before_schedule(kernel) or kernel)

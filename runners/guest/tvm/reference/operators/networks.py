@@ -184,7 +184,7 @@ def average_adaptively(call: Call) -> Array:
 
 
 def attend(call: Call) -> Array:
-    demand(call.get("causal_mask") is None and call.get("window_size") is None, "a mask")
+    demand(call.get("window_size") is None, "a window")
     query, key, value = (np.moveaxis(one, 2, 1) for one in call.operands[:3])
     demand(query.shape[1] == key.shape[1] == value.shape[1], "heads that are shared")
     scale = call.get("scale")
@@ -192,7 +192,21 @@ def attend(call: Call) -> Array:
     scores = np.matmul(query, np.swapaxes(key, -1, -2)) * factor
     if len(call.operands) > 3:
         scores = scores + call[3]
+    scores = _hide_later(scores, call.get("causal_mask"))
     return np.moveaxis(np.matmul(normalize_exponents(scores, -1), value), 1, 2)
+
+
+def _hide_later(scores: Array, mask: Any) -> Array:
+    """Return the scores with those of keys behind a query's own place at minus infinity.
+
+    ``TopLeft`` aligns the first query with the first key, ``BottomRight`` the last with the last.
+    """
+    if mask is None:
+        return scores
+    queries, keys = scores.shape[-2:]
+    demand(str(mask) in ("TopLeft", "BottomRight") and queries <= keys, f"the mask {mask}")
+    offset = keys - queries if str(mask) == "BottomRight" else 0
+    return np.where(np.tri(queries, keys, offset, dtype=bool), scores, -np.inf)
 
 
 def normalize_batch(call: Call) -> Value:

@@ -3,7 +3,7 @@
 A function is evaluated before and after with the same generated arguments: a kernel by the interpreter of TIR, a
 function of Relax with NumPy. Another result shows that the pass or the schedule is wrong, even if the testcase only
 prints the module. The same results show nothing, because a report may be about the form of the module: there is no
-vote then. Nothing is compared if the testcase defines passes, or if names, parameters or precision change.
+vote then. Nothing is compared if the testcase defines passes, or if names or parameters change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.ballot import Ballot
-from runners.guest.tvm.reference.compare import DIFFERS, SAME, Difference, compare_values
+from runners.guest.tvm.reference.compare import DIFFERS, SAME, Difference, compare_values, narrow_floats
 from runners.guest.tvm.reference.evaluate import evaluate_function, get_annotation
 from runners.guest.tvm.reference.kernels.evaluate import evaluate_kernel
 from runners.guest.tvm.reference.kernels.origins import (
@@ -43,8 +43,10 @@ SIZES = (4, 6)
 REWRITE = "rewrite"
 _DECLARES_ACCESSES = re.compile(r"\bT\.(?:reads|writes)\(|reinterpret|\bassume\b")
 """Text of a testcase whose blocks may declare other accesses than they make."""
-_CHOOSES_MEANING = re.compile(r"Decompose|Mixed|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
-"""Names of passes that give a function another meaning, or another precision, on purpose."""
+_CHOOSES_MEANING = re.compile(r"Decompose|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
+"""Names of passes that give a function another meaning on purpose."""
+_MIXED = "MixedPrecision"
+"""Part of the name of a pass that computes in half precision: only a coarse difference is one."""
 
 Evaluate = Callable[[int, float, bool], tuple[Value, Value]]
 """Takes a size, a deadline, and whether to compute in the widest types. Returns the values before and after; in the
@@ -87,12 +89,15 @@ class RewriteVoter:
         return apply
 
     def _judge_pass(self, name: str, given: Node, made: Node) -> None:
-        if _CHOOSES_MEANING.search(name) or any("float16" in str(one) for one in (given, made)):
+        coarse = _MIXED in name
+        halves = () if coarse else (given, made)
+        if _CHOOSES_MEANING.search(name) or any("float16" in str(one) for one in halves):
             return
         self._judge_kernels(name, list_kernels(given), list_kernels(made))
         for function in _list_functions(made):
             if function in _list_functions(given):
-                self._compare(name, function, functools.partial(_evaluate_functions, given, made, function))
+                evaluate = functools.partial(_evaluate_functions, given, made, function)
+                self._compare(name, function, evaluate, coarse=coarse)
 
     def _watch_schedule(self, schedule: Any) -> None:
         make, read = schedule.__init__, schedule.mod.fget
@@ -121,7 +126,7 @@ class RewriteVoter:
                 self._seen.add(hash(kernel.body))
                 self._compare(rewrite, name, functools.partial(_evaluate_kernels, given, kernel))
 
-    def _compare(self, rewrite: str, name: str, evaluate: Evaluate) -> None:
+    def _compare(self, rewrite: str, name: str, evaluate: Evaluate, *, coarse: bool = False) -> None:
         """Report the first difference between a function before and after."""
         for size in SIZES:
             if self._ballot.is_decided or self._pairs >= MAX_PAIRS or 0 < self._ends < time.monotonic():
@@ -134,6 +139,8 @@ class RewriteVoter:
                 if compare_values(after, own, own, exact=True)[0] == SAME:
                     continue
                 wide, _ = evaluate(size, self._ends, True)
+                if coarse:
+                    own, after, wide = map(narrow_floats, (own, after, wide))
             except CannotEvaluate:
                 return  # another size has no equivalent either, or takes as long
             vote, where = compare_values(after, wide, own, "result")

@@ -1,6 +1,6 @@
 """Find rules of operations that an MLIR testcase breaks in its own text, so that its result is undefined. Pure.
 
-Four rules are known, all from the definitions of the operations. Each comes with the mended testcase:
+Five rules are known, all from the definitions of the operations. Each comes with the mended testcase:
 
 - Iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and concurrently. If the result does
   not depend on that dimension, they all write one element. Mended: the dimension is a ``reduction``.
@@ -10,6 +10,8 @@ Four rules are known, all from the definitions of the operations. Each comes wit
   command line are zeros.
 - A cast of a float to an integer type that cannot hold the float is undefined: ``arith.fptosi`` becomes LLVM's
   ``fptosi``, whose result is poison then. Mended: such values from the command line are zeros.
+- ``stablehlo.reduce`` and ``stablehlo.reduce_window`` combine elements in an order that an implementation chooses, so
+  the reducer must be associative. A difference, a quotient and a power are not. Mended: the reducer is a sum.
 
 The text alone is no proof: a run of the mended testcase shows whether the rule explains the failure.
 """
@@ -74,6 +76,7 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
         words=found.words,
         instead=found.instead,
         traps=found.inputs is not None,
+        leaves_open=found.rule is Rule.NOT_ASSOCIATIVE,
         mended=msgspec.structs.replace(testcase, files={**testcase.files, name: found.text}, steps=steps),
     )
 
@@ -84,6 +87,7 @@ def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
     yield from _find_zero_divisors(text, bare, testcase)
     yield from _find_far_shifts(text, bare, testcase)
     yield from _find_casts_out_of_range(text, bare, testcase)
+    yield from _find_free_orders(text, bare)
 
 
 def _blank_comments(text: str) -> str:
@@ -140,6 +144,39 @@ def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
     return [d.strip() for d in found["dims"].split(",") if d.strip()], set(
         re.findall(r"[A-Za-z_]\w*", found["results"])
     )
+
+
+# ---------------------------------------------------------------------------- reductions in any order
+
+_FREE_ORDER = r"(?:subtract|divide|remainder|power|atan2)"
+_APPLIED = re.compile(rf"stablehlo\.reduce\([^\n]{{1,1000}}?\) applies stablehlo\.(?P<reducer>{_FREE_ORDER})\b")
+_BODY = re.compile(
+    rf"\{{\s*\^\w{{1,20}}\([^()\n]{{1,400}}\):\s*(?P<made>{_VALUE})\s*=\s*stablehlo\.(?P<reducer>{_FREE_ORDER})\s[^\n]{{1,200}}\n"
+    rf"\s*\"?stablehlo\.return\"?\s?\(?(?P=made)\b"
+)
+"""A region that is one operation on its two arguments."""
+_REDUCTION = re.compile(r"\"?stablehlo\.(?P<name>reduce|reduce_window)\"?\(")
+MAX_HEADER = 2_000
+"""Characters between the name of a reduction and its region."""
+
+
+def _find_free_orders(text: str, bare: str) -> Iterator[_Breach]:
+    """Yield the reductions whose reducer is one operation that is not associative."""
+    for found in islice(_REDUCTION.finditer(bare), MAX_OPERATIONS):
+        end = min(len(bare), found.end() + MAX_HEADER)
+        reducer = _APPLIED.match(bare, found.start(), end) or _BODY.search(bare, found.end(), end)
+        if reducer is None or _REDUCTION.search(bare, found.end(), reducer.start("reducer")):
+            continue
+        name, at = reducer["reducer"], reducer.start("reducer")
+        yield _Breach(
+            operation=f"stablehlo.{found['name']}",
+            at=found.start(),
+            rule=Rule.NOT_ASSOCIATIVE,
+            of=f"stablehlo.{name}",
+            words=f"combines elements by stablehlo.{name}, which is not associative, in an order that is not defined",
+            instead="a sum",
+            text=f"{text[:at]}add{text[at + len(name) :]}",
+        )
 
 
 # ---------------------------------------------------------------------------- division by zero

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.findings import Rule
+from runners.core.protocol import Exited, Outcome, Testcase, TestcaseKind
+from runners.core.toolchain.broken_rule import confirm_broken_rule
+from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from tests.runners.guest.iree import valid as iree_valid
+from tests.support.means import make_means
+from tests.support.observed import observe
 
 ROWS = """#all = affine_map<(row, col) -> (row, col)>
 #one = affine_map<(row, col) -> (row)>
@@ -177,3 +182,60 @@ def test_a_shift_by_the_number_of_bits_or_further_becomes_a_shift_by_zero(source
     assert found is not None
     assert "--input=3xi32=31,0,0" in found.mended.steps[1]
     assert find_broken_rule(program(source, "3xi32=33,34,35", "3xi32=0,1,31")) is None
+
+
+WINDOW = """func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %init) <{window_dimensions = array<i64: 1, 3>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.subtract %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+"""
+APPLIED = """func.func @f(%x: tensor<2x3xf32>, %i: tensor<f32>) -> tensor<2xf32> {
+  %0 = stablehlo.reduce(%x init: %i) applies stablehlo.divide across dimensions = [1]
+       : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("source", "reducer"), [(WINDOW, "subtract"), (APPLIED, "divide")])
+def test_a_reducer_that_is_not_associative_leaves_the_result_open(source: str, reducer: str) -> None:
+    """Two releases may combine the elements in different orders, and both are right."""
+    breach = find_broken_rule(program(source))
+    assert breach is not None
+    assert (breach.rule, breach.of, breach.leaves_open) == (Rule.NOT_ASSOCIATIVE, f"stablehlo.{reducer}", True)
+    assert breach.mended.files["a.mlir"] == source.replace(f"stablehlo.{reducer}", "stablehlo.add")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        WINDOW.replace("subtract", "maximum"),
+        APPLIED.replace("divide", "multiply"),
+        WINDOW.replace(
+            "%s = stablehlo.subtract", "%n = stablehlo.negate %b : tensor<f32>\n    %s = stablehlo.subtract"
+        ),
+        WINDOW.replace("subtract", "add").replace(
+            "  return", "  %1 = stablehlo.subtract %0, %0 : tensor<2x3xf32>\n  return"
+        ),
+    ],
+    ids=["maximum", "product", "several operations", "outside"],
+)
+def test_other_reducers_break_no_rule(source: str) -> None:
+    assert find_broken_rule(program(source)) is None
+
+
+@pytest.mark.parametrize(("printed", "found"), [("6 5 3", 1), ("0 1 3", 0)])
+def test_any_other_value_shows_that_an_open_result_rests_on_the_reducer(printed: str, found: int) -> None:
+    """No value is the right one, so that the mended testcase need not print it."""
+    testcase = program(WINDOW)
+    seen = observe("1.0", Outcome.MATCH, ended=Exited(code=0), excerpt="0 1 3")
+    control = observe("1.0", Outcome.MATCH, ended=Exited(code=0), excerpt=printed)
+    rule = find_broken_rule(testcase)
+    assert rule is not None
+    means = make_means(lambda _version, _variant, _testcase, _device: control)
+    assert len(confirm_broken_rule(rule, Failure(testcase=testcase, seen=seen), means).findings) == found
