@@ -87,7 +87,22 @@ def read_quoted_output(
         _add_repeated_value(document, actual[0], expected)
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
-    return _join_bounded(actual), _join_bounded(expected)
+    return _join_bounded(actual), _join_bounded(_drop_parts(expected))
+
+
+def _drop_parts(shown: Sequence[str]) -> list[str]:
+    """Leave out single values that another text shows in a row: "should be -27 … Expected: `4xf32=1024 -27 1`"."""
+    rows = [set(_VALUE_WORD.findall(text)) for text in shown]
+    return [
+        text
+        for at, text in enumerate(shown)
+        if not (
+            _VALUE_WORD.fullmatch(text.strip()) and any(text.strip() in row for row in rows[:at] + rows[at + 1 :])
+        )
+    ]
+
+
+_VALUE_WORD = re.compile(r"[^\s\[\](),={}]+")
 
 
 def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:

@@ -1104,3 +1104,10 @@ def test_a_comment_may_call_its_value_wanted() -> None:
 def test_a_name_behind_the_right_value_is_no_right_value() -> None:
     body = f"ord(NaN, 1) must be 0 by definition, `one` also.{CODE}\nIt prints\n\n```\n1\n```\n"
     assert extract_claim(body, "wrong comparison").expected != "one"
+
+
+def test_a_single_value_of_an_expected_row_is_no_row() -> None:
+    body = (
+        f"`(-3)^3` should be -27 and `0^0` should be 1.{CODE}\nIt prints\n```\n8 nan nan\n```\nExpected: `8 -27 1`\n"
+    )
+    assert extract_claim(body, "nan for a negative base").expected == "8 -27 1"

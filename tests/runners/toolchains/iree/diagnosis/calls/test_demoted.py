@@ -208,3 +208,19 @@ def test_a_flag_without_its_type_in_the_program_explains_nothing() -> None:
     other = msgspec.structs.replace(ASKED, files={"m.mlir": "func.func @f(%a: tensor<3xf32>) { return }"})
     failing = observe("3.13.0", Outcome.MATCH, ended=Exited(code=0), signature=PRINTED)
     assert not check_call(Failure(testcase=other, seen=failing), make_means()).findings
+
+
+def test_an_argument_of_the_narrow_type_is_the_second_way() -> None:
+    """Some operations cannot be compiled in f64."""
+    run = ("iree-run-module", "--module=a.vmfb", "--function=f", "--input=4x4xf64=0.5")
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain="iree",
+        files={"a.mlir": "func.func @f(%a: tensor<4x4xf64>)"},
+        steps=(("iree-compile", "a.mlir", "-o", "a.vmfb"), run),
+    )
+    found = find_demoted_argument(testcase, REFUSED)
+    assert found is not None
+    flag, narrow = found.mended
+    assert (flag.steps[0][-1], flag.steps[1]) == (KEEP, run)
+    assert narrow.steps == (testcase.steps[0], (*run[:-1], "--input=4x4xf32=0.5"))
