@@ -1,4 +1,4 @@
-"""Find the attachments, gists and raw files that an issue links to. Links are read here, never fetched."""
+"""Find the attachments, gists and files of repositories that an issue links to. Nothing is fetched here."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ _SCRIPT_CALL = re.compile(
 
 
 _SCRIPT_NAMED = re.compile(
-    r"\b(?:run(?:s|ning)?|execut(?:e|es|ing)|reproduc\w{1,5})\b[^.!?;]{0,120}?(?:^|[\s`(~/])(?P<path>[\w/][\w./-]{0,300}\.py)\b",
+    r"\b(?:run(?:s|ning)?|execut(?:e|es|ing)|reproduc\w{1,5})\b[^.!?;]{0,60}?(?:^|[\s`(])"
+    r"(?P<path>[\w/~][\w./~-]{0,200}\.py)\b",
     re.MULTILINE,
 )
 """A script that a sentence says to run: ``just run tests/python/relay/test_op.py``."""
