@@ -147,7 +147,9 @@ def _names_pass(finding: Finding) -> bool:
 def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     votes = list_votes(evidence)
     verdict = replace(verdict, votes=votes)
-    if verdict.kind is VerdictKind.CONFIRMED and any(map(_is_right_by_definition, evidence.findings)):
+    # Runs are compared as numbers, so that a run with 0 may stand for the reported -0.
+    signed = _NEGATIVE_ZERO.search(evidence.plan.claim.actual) is not None
+    if verdict.kind is VerdictKind.CONFIRMED and not signed and any(map(_is_right_by_definition, evidence.findings)):
         return replace(_judge_expectation(verdict), votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and (rounded := _find_rounding(votes, evidence)) is not None:
         return replace(_judge_rounding(verdict, *rounded), votes=votes)
@@ -177,6 +179,9 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+
+
+_NEGATIVE_ZERO = re.compile(r"(?<![\w.+-])-0(?:\.0*)?(?:e[+-]?0+)?(?![\w.])", re.I)
 
 
 def _describe_agreement(vote: ReferenceVote) -> str:

@@ -24,7 +24,7 @@ REPOSITORY: str | None = "iree-org/iree"
 COMPANIONS: tuple[str, ...] = ()
 OPEN_DEPENDENCIES: tuple[str, ...] = ()
 
-PROVIDES = frozenset({"iree", "numpy", "sympy", "mpmath", "ml_dtypes"})
+PROVIDES = frozenset({"iree", "numpy", "sympy", "mpmath"})
 VARIABLES = QUIET | {"IREE_PY_RUNTIME": "default"}
 
 DEVICES = (
