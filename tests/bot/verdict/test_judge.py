@@ -806,6 +806,18 @@ def test_a_value_of_every_release_that_is_right_by_definition_is_a_wrong_expecta
 
 
 @pytest.mark.parametrize(
+    ("actual", "kind"), [("-0 1", VerdictKind.INCONCLUSIVE), ("x-0 1", VerdictKind.INVALID_REPRO)]
+)
+def test_a_reported_negative_zero_is_not_what_a_definition_gives(actual: str, kind: VerdictKind) -> None:
+    """Runs are compared as numbers: a run that prints 0 counts as showing the -0."""
+    claim = msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT, actual=actual)
+    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True}
+    right = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    assert judge(evidence((M, M, M, M), plan=plan, findings=(right,))).kind is kind
+
+
+@pytest.mark.parametrize(
     ("outcomes", "version"), [((M, M, M, M), "1.3"), ((P, P, M, M), "1.3"), ((M, M, P, P), "1.1")]
 )
 def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...], version: str) -> None:

@@ -26,6 +26,13 @@ def test_the_compiler_alone_needs_no_package() -> None:
     assert read_imports(ast.parse("import tvm\nfrom tvm import relax"), "tvm").requirements == ()
 
 
+def test_a_package_that_only_some_releases_bring_is_installed_for_all() -> None:
+    """IREE's wheels need ``ml_dtypes`` since 3.7. Each of TVM's does."""
+    code = ast.parse("import ml_dtypes")
+    assert read_imports(code, "iree").requirements == ("ml-dtypes",)
+    assert read_imports(code, "tvm").requirements == ()
+
+
 @pytest.mark.parametrize(
     ("call", "needed"),
     [
