@@ -277,7 +277,7 @@ _SOMETIMES = _any_of(
 _WRONG = _any_of(
     *("wrong", r"in ?correct", "inaccura", r"mis-?match", "garbage", "trash", "inconsisten", r"mis-?compil"),
     *(r"numeric(?:al)?\b", r"(?:different|other) (?:result|output|value|answer|number|element)s?\b"),
-    *(r"(?:results?|outputs?|values?) (?:differ|chang)", r"differs?\b"),
+    *(r"(?:results?|outputs?|values?) (?:differ|chang)", r"differs?\b", r"(?:is|are|was|were) different\b"),
     r"(?:not|\w{2,5}n['’]t) (?:(?:be|being|get|getting|all|always|fully|properly) )?(?:equal|match|the same|correct"
     r"|simplified|optimi[sz]ed|folded|eliminated|removed|idempotent|fused|hoisted|vectori[sz]ed|inlined|merged|canonicali[sz]ed)",
     *(r"un-?necessary", "redundant", "superfluous", r"sub-?optimal", "inefficient"),

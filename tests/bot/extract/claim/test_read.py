@@ -1111,3 +1111,8 @@ def test_a_single_value_of_an_expected_row_is_no_row() -> None:
         f"`(-3)^3` should be -27 and `0^0` should be 1.{CODE}\nIt prints\n```\n8 nan nan\n```\nExpected: `8 -27 1`\n"
     )
     assert extract_claim(body, "nan for a negative base").expected == "8 -27 1"
+
+
+def test_a_result_that_is_different_is_wrong_whatever_is_slow() -> None:
+    body = f"After the pass the label map is different.{CODE}\nWorkaround: leave the pass out (slow on our board)."
+    assert extract_claim(body, "ConvertLayout does not remap an axis").kind is ClaimKind.WRONG_RESULT
