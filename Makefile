@@ -6,9 +6,9 @@ SHELL := bash
 TVM_EXAMPLE ?= examples/issues/two-dense-layers-share-one-weight.md
 IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 
-# Tests wait for processes and for limits: six workers more than processors keep these busy.
+# Tests wait for processes and for limits: four workers more than processors keep these busy.
 CORES := $(shell nproc)
-WORKERS := $(shell expr $(CORES) + 6)
+WORKERS := $(shell expr $(CORES) + 4)
 # The tests of a file share what the file caches, such as runs of a compiler. tests/conftest.py gives the order.
 # `loadgroup` of pytest-xdist 3.8 does nothing under pytest 9.2: the names of groups do not reach the identifiers.
 BY_FILE := --dist loadfile --no-loadscope-reorder
