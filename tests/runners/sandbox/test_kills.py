@@ -21,6 +21,7 @@ from runners.sandbox import owner
 TRIALS = 12
 """`python -m bench.robustness` makes 500."""
 SEED = 20261121
+MOST_ROUNDS = 3
 
 
 @pytest.mark.sandbox
@@ -29,9 +30,14 @@ def test_random_kills_of_host_engine_and_guest_leave_nothing_behind() -> None:
     `remove_leftovers`."""
     if not usable():
         pytest.skip("no sandbox works here")
-    outcomes = run_trials(TRIALS, SEED)
+    outcomes, hit = [], set()
+    for seed in range(SEED, SEED + MOST_ROUNDS):  # on a busy machine, a victim may end before its kill
+        outcomes += run_trials(TRIALS, seed)
+        hit = {one.trial.victim for one in outcomes if one.hit}
+        if hit == {"host", "engine", "guest"}:
+            break
     assert [one for one in outcomes if one.left] == []
-    assert {one.trial.victim for one in outcomes if one.hit} == {"host", "engine", "guest"}
+    assert hit == {"host", "engine", "guest"}
 
 
 @pytest.mark.sandbox
