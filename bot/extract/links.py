@@ -145,11 +145,16 @@ def find_source_script(text: str, folders: Sequence[str]) -> str:
     Empty without.
     """
     for call in (*_SCRIPT_CALL.finditer(text), *_SCRIPT_NAMED.finditer(text)):
-        path = f"/{call['path']}"
-        starts = [at for folder in folders if (at := path.find(f"/{folder}/")) >= 0]
-        if starts:
-            return path[min(starts) + 1 :]
+        if path := cut_at_folder(call["path"], folders):
+            return path
     return ""
+
+
+def cut_at_folder(path: str, folders: Sequence[str]) -> str:
+    """Return the part of a path from the first of ``folders`` on: the path below a checkout's root; empty without."""
+    rooted = f"/{path}"
+    starts = [at for folder in folders if (at := rooted.find(f"/{folder}/")) >= 0]
+    return rooted[min(starts) + 1 :] if starts else ""
 
 
 def add_addresses(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.extract.links import GITHUB, Link
+from bot.extract.links import GITHUB, Link, cut_at_folder
 from bot.extract.types import SOURCE_SCRIPT, Extraction, Missing, Repro
 from bot.issue import Issue
 from runners.core.protocol import Claim
@@ -56,8 +56,7 @@ def _find_path(gap: Missing, text: str, folders: Sequence[str]) -> Iterator[str]
     for found in re.finditer(
         rf"(?<![\w.+-])((?:[\w.+~-]{{1,100}}/){{1,20}}){re.escape(name)}(?![\w/-])", text, re.ASCII
     ):
-        path = f"/{found[1]}{name}"
-        starts = [at for folder in folders if (at := path.find(f"/{folder}/")) >= 0]
-        if starts and ".." not in path[min(starts) :]:
-            yield path[min(starts) + 1 :]
+        path = cut_at_folder(f"{found[1]}{name}", folders)
+        if path and ".." not in path:
+            yield path
             return

@@ -28,6 +28,7 @@ from runners.core.findings import (
     RULE,
     RULE_OF,
     RUNS_TO_ITS_CHECK,
+    SHARED_MEMORY,
     VOTE,
     CallFault,
     Moved,
@@ -158,7 +159,7 @@ def _count(n: int, noun: str) -> str:
 
 
 def _describe_operand(evidence: Evidence, summary: str) -> str:
-    if evidence.get("operation") == "one memory for two arguments":
+    if evidence.get("operation") == SHARED_MEMORY:
         return (
             f"{_name(evidence, 'function')} gets the same memory as two arguments and writes to it, and the compiler"
             " may assume that no arguments overlap (`noalias`); with a memory for each, its values are right"

@@ -91,6 +91,10 @@ class Rule(StrEnum):
     NOT_ASSOCIATIVE = "not-associative"
 
 
+SHARED_MEMORY = "one memory for two arguments"
+"""The operation of an undefined operand that is no value: a call whose arguments overlap."""
+
+
 class CallFault(StrEnum):
     """Differences between a call of a testcase and the program or the tool that is called."""
 

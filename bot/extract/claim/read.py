@@ -68,7 +68,8 @@ def read_claim(source: ClaimSource) -> Claim:
         kind, actual, expected = ClaimKind.COUNT, made, wanted_number
         signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
     stated = kind is ClaimKind.UNKNOWN and all(read_comments(source.code, expected))
-    if kind is ClaimKind.UNKNOWN and source.code and (actual or expected or stated or _list_shown(source)):
+    shown = list_shown_values(source.document, source.pieces)
+    if kind is ClaimKind.UNKNOWN and source.code and (actual or expected or stated or shown):
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
@@ -108,13 +109,9 @@ def read_claim(source: ClaimSource) -> Claim:
         accused=list_accused(source.title),
         intended=intended and signature is not None and signature.type != OUTPUT_TYPE,
         wished=list_wished(source.title, source.document),
-        shown=_list_shown(source) if kind is ClaimKind.WRONG_RESULT else (),
+        shown=shown if kind is ClaimKind.WRONG_RESULT else (),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
-
-
-def _list_shown(source: ClaimSource) -> tuple[str, ...]:
-    return list_shown_values(source.document, source.pieces)
 
 
 def _keep_results(output: str) -> str:

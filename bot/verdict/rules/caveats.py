@@ -14,6 +14,7 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
+from runners.core.failure.printed.output import names_negative_zero
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
@@ -148,7 +149,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     votes = list_votes(evidence)
     verdict = replace(verdict, votes=votes)
     # Runs are compared as numbers, so that a run with 0 may stand for the reported -0.
-    signed = _NEGATIVE_ZERO.search(evidence.plan.claim.actual) is not None
+    signed = names_negative_zero(evidence.plan.claim.actual)
     if verdict.kind is VerdictKind.CONFIRMED and not signed and any(map(_is_right_by_definition, evidence.findings)):
         return replace(_judge_expectation(verdict), votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and (rounded := _find_rounding(votes, evidence)) is not None:
@@ -179,9 +180,6 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
     return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
-
-
-_NEGATIVE_ZERO = re.compile(r"(?<![\w.+-])-0(?:\.0*)?(?:e[+-]?0+)?(?![\w.])", re.I)
 
 
 def _describe_agreement(vote: ReferenceVote) -> str:

@@ -49,9 +49,13 @@ class BrokenRule:
     traps: bool = False
     """True if the violation may end the program, and not only give undefined values."""
 
-    leaves_open: bool = False
-    """True if the definition leaves the value open, so that no value is right. Then any other value of the mended
-    testcase shows that the result rests on the rule."""
+    @property
+    def leaves_open(self) -> bool:
+        """True if the definition leaves the value open, so that no value is right.
+
+        Then any other value of the mended testcase shows that the result rests on the rule.
+        """
+        return self.rule is Rule.NOT_ASSOCIATIVE
 
     def render_difference(self, testcase: Testcase) -> list[str]:
         """Return the difference between the testcase and the mended testcase, as lines of a diff without a header."""

@@ -66,6 +66,10 @@ NEGATIVE_ZERO = "-0"
 """The token of a negative zero where its sign is what a report is about. As numbers, both zeros are equal."""
 
 
+def names_negative_zero(text: str) -> bool:
+    return _has_negative_zero(split_lines(text))
+
+
 def _has_negative_zero(lines: Sequence[Line]) -> bool:
     """True if a text names a negative zero. Two texts of a report that do are about its sign."""
     return any(NEGATIVE_ZERO in _keep_signs(line) for line in lines)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from runners.core.failure.oracle import is_about_values
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, EXACT, REFUTED_BY, VOTE, Vote
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, EXACT, REFUTED_BY, SHARED_MEMORY, VOTE, Vote
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -71,19 +71,26 @@ def ask_reference(failure: Failure, means: Means) -> Diagnosis:
 
 
 def _report_undefined(claim: _Evidence, version: str) -> Finding:
+    shared = claim.operation == SHARED_MEMORY
+    told = (
+        f"on {version} a call has {claim.operation}; with two, its values are right"
+        if shared
+        else f"on {version} a value is undefined because of {claim.operation}, and all others are right"
+    )
+    refuted_by = (
+        "other values from the same call with a memory for each argument"
+        if shared
+        else "another value than the defined one at any other element"
+    )
     return Finding(
         kind=FindingKind.UNDEFINED_OPERAND,
-        summary=f"on {version} a value is undefined because of {claim.operation}, and all others are right"
-        if claim.at
-        else f"on {version} a call has {claim.operation}; with two, its values are right",
+        summary=told,
         evidence={
             "function": claim.function,
             "at": claim.at,
             "operation": claim.operation,
             "version": version,
-            REFUTED_BY: "another value than the defined one at any other element"
-            if claim.at
-            else "the same values from a call with a memory for each argument",
+            REFUTED_BY: refuted_by,
         },
     )
 

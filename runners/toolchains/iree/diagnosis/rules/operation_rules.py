@@ -76,7 +76,6 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
         words=found.words,
         instead=found.instead,
         traps=found.inputs is not None,
-        leaves_open=found.rule is Rule.NOT_ASSOCIATIVE,
         mended=msgspec.structs.replace(testcase, files={**testcase.files, name: found.text}, steps=steps),
     )
 
