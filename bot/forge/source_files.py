@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from bot.extract.links import GITHUB, Link, cut_at_folder
 from bot.extract.types import SOURCE_SCRIPT, Extraction, Missing, Repro
 from bot.issue import Issue
+from runners.core.packages.versions import parse_version
 from runners.core.protocol import Claim
 from runners.toolchains import find_toolchain
 
@@ -43,7 +44,8 @@ def _choose_commit(claim: Claim, toolchain: str) -> str:
     for version in claim.versions:
         if _COMMIT.fullmatch(version):
             return version
-        if re.fullmatch(r"\d+\.\d+\.\d+[\w.]{0,40}", version, re.ASCII):
+        parsed = parse_version(version)
+        if parsed is not None and len(parsed.release) > 2:  # `3.6` may be any of several
             return find_toolchain(toolchain).find_tag(version) or _NEWEST
     return _NEWEST
 

@@ -21,9 +21,11 @@ from typer.testing import CliRunner
 from bot.cli.app import app
 from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.links import Link
+from bot.extract.types import SOURCE_SCRIPT, Missing
 from bot.forge.attachments import add_attachments, fetch_attachments, find_links
 from bot.forge.download import PUBLIC_HOSTS, Download, FetchError, find_hosts, make_downloader
 from bot.forge.file_rules import MAX_FILES
+from bot.forge.source_files import list_source_links
 from bot.issue import Attachment, Comment, Issue, RefusedFile
 from bot.plan import RunOptions
 from bot.report.assemble import format_command
@@ -33,6 +35,7 @@ from bot.report.sections.request import render_request
 from bot.report.sections.testcase import describe_provenance
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
+from runners.core.protocol import Claim
 from tests.bot.extract.reading import list_missing as missing, make_issue
 
 MLIR = "func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
@@ -630,6 +633,28 @@ def test_a_script_of_the_compilers_repository_is_the_testcase() -> None:
     assert found.testcase.files["repro.py"].encode() == SCRIPT
     missed = read("tvm 0.25.0 fails. Just run tests/python/relax/test_pool.py.", Sources({}))[1]
     assert missing(missed) == [("source-script", "tests/python/relax/test_pool.py")]
+
+
+@pytest.mark.parametrize(
+    ("version", "commit"),
+    [
+        ("0.25.0", "v0.25.0"),
+        ("0.25.0rc1", "v0.25.0.rc1"),
+        ("0.25", "HEAD"),
+        ("0.25.0foo", "HEAD"),
+        ("0.25.0.x", "HEAD"),
+    ],
+)
+def test_a_text_that_is_no_whole_version_stands_for_the_newest_commit(version: str, commit: str) -> None:
+    """Such a text comes from the report, and may be anything."""
+    missed = NoRepro(
+        reason="",
+        claim=Claim(versions=(version,)),
+        toolchain="tvm",
+        missing=(Missing(kind=SOURCE_SCRIPT, name="tests/python/test_a.py"),),
+    )
+    (link,) = list_source_links(make_issue("Run tests/python/test_a.py."), missed)
+    assert link.url == f"{RAW}/apache/tvm/{commit}/tests/python/test_a.py"
 
 
 @pytest.mark.parametrize(
