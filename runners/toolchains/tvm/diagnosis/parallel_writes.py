@@ -18,7 +18,7 @@ from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs
 
-MOST_LOOPS = 100
+MOST_LOOPS, MOST_INNER = 100, 20
 _AT_ONCE = ("vectorized", "parallel")
 
 
@@ -64,12 +64,32 @@ def _list_stores(loop: ast.For) -> Iterator[tuple[ast.Subscript, ast.expr]]:
 
 
 def _collect_own_names(loop: ast.For) -> set[str]:
-    """Return the loop's variable and all names that its body binds: axes, lets and buffers of one iteration."""
-    bound = (node.targets for node in ast.walk(loop) if isinstance(node, ast.Assign))
-    names = {name for targets in bound for target in targets if not isinstance(target, ast.Subscript)
-             for name in _list_names(target)}  # fmt: skip
-    # A loop inside has the same range in each iteration: its variable distinguishes none.
-    return names | _list_names(loop.target)
+    """Return the names that may differ between iterations: the loop's variable and the names that its body binds.
+
+    The variable of an inner loop is one if its range depends on such a name: else it takes the same values in each
+    iteration.
+    """
+    own = _list_names(loop.target)
+    inner = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=targets):
+                bound = [target for target in targets if not isinstance(target, ast.Subscript)]
+            case ast.AnnAssign(target=ast.Name() as target) | ast.NamedExpr(target=target):
+                bound = [target]
+            case ast.withitem(optional_vars=ast.expr() as target):
+                bound = [target]
+            case ast.For():
+                bound = []
+                inner.append(node)
+            case _:
+                bound = []
+        own |= {name for target in bound for name in _list_names(target)}
+    if len(inner) > MOST_INNER:
+        return own.union(*(_list_names(one.target) for one in inner))  # no element is then shared
+    for _ in inner:  # the range of each may depend on the loop around it
+        own |= {name for one in inner if _list_names(one.iter) & own for name in _list_names(one.target)}
+    return own
 
 
 def _list_names(node: ast.AST) -> set[str]:

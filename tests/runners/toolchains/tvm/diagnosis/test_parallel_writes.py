@@ -50,8 +50,22 @@ def test_the_loop_runs_in_order(text: str, written: str) -> None:
             'a = T.alloc_buffer((1,), "float32")\n        a[0] = x[i]\n        y[i] = a[0]',
         ),
         TEXT.replace("s[0] + x[i] * y[i]", "T.float32(1)"),
+        TEXT.replace("s[0] = s[0] + x[i] * y[i]", "k: T.int32 = i // 2\n        y[k] = x[i]"),
+        TEXT.replace(
+            "s[0] = s[0] + x[i] * y[i]",
+            "for j in range(i, i + 1):\n            for k in range(j, j + 1):\n                y[k] = x[i]",
+        ),
     ],
-    ids=["in order", "an element each", "an index of its own", "an axis", "a buffer of its own", "the same value"],
+    ids=[
+        "in order",
+        "an element each",
+        "an index of its own",
+        "an axis",
+        "a buffer of its own",
+        "the same value",
+        "a let",
+        "a range of its own",
+    ],
 )
 def test_other_loops_are_no_fault(text: str) -> None:
     assert find_parallel_write(program(text)) is None
