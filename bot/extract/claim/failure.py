@@ -14,6 +14,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
 from bot.extract.vocabulary import join_words
+from runners.core.failure.api_drift import NAME_MESSAGES
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
 from runners.core.failure.parse import NATIVE, parse_signature
@@ -83,12 +84,8 @@ def _find_python_message(text: str) -> Signature | None:
 _PYTHON_MESSAGES = tuple(
     (name, re.compile(words))
     for name, words in (
-        ("AttributeError", r"(?:module|type object) '[\w.]{1,100}' has no attribute '\w{1,100}'"),
-        ("AttributeError", r"'[\w.]{1,100}' object has no attribute '\w{1,100}'"),
-        ("ModuleNotFoundError", r"[Nn]o module named '[\w.]{1,100}'"),
-        ("ImportError", r"cannot import name '\w{1,100}' from '[\w.]{1,200}'"),
+        *NAME_MESSAGES.items(),
         ("NameError", r"name '\w{1,100}' is not defined"),
-        ("TypeError", r"\w[\w.]{0,100}\(\) got an unexpected keyword argument '\w{1,100}'"),
         ("TypeError", r"\w[\w.]{0,100}\(\) missing \d+ required positional arguments?: [^\n]{1,200}"),
     )
 )

@@ -17,14 +17,20 @@ from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary, Retired
 
-_NO_ATTRIBUTE = r"'(?P<owner>[\w.]{1,200})' (?:object )?has no attribute '(?P<name>\w{1,200})'"
-_MISSING_NAME = (
-    re.compile(r"ModuleNotFoundError: No module named '(?P<name>[\w.]{1,200})'"),
-    re.compile(r"ImportError: cannot import name '(?P<name>\w{1,200})' from '(?P<owner>[\w.]{1,200})'"),
-    re.compile(rf"(?:AttributeError|error): (?:type object |module )?{_NO_ATTRIBUTE}"),
-    re.compile(r"TypeError: (?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"),
+NAME_MESSAGES = {
+    "ModuleNotFoundError": r"No module named '(?P<name>[\w.]{1,200})'",
+    "ImportError": r"cannot import name '(?P<name>\w{1,200})' from '(?P<owner>[\w.]{1,200})'",
+    "AttributeError": (
+        r"(?:type object |module )?'(?P<owner>[\w.]{1,200})' (?:object )?has no attribute '(?P<name>\w{1,200})'"
+    ),
+    "TypeError": r"(?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'",
+}
+"""Python's messages about a name that is not there, by exception."""
+_MISSING_NAME = tuple(
+    # A tool may print the message of an attribute as an error of its own.
+    re.compile(rf"(?:{'AttributeError|error' if name == 'AttributeError' else name}): {message}")
+    for name, message in NAME_MESSAGES.items()
 )
-"""Python's messages."""
 _MISSING_FLAG = (
     re.compile(r"Unknown command line argument '-{0,2}(?P<name>[\w-]{1,200})"),
     re.compile(r"for the --?(?P<name>[\w-]{1,200}) option: Cannot find option named"),
