@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from runners.core.findings import BY_DEFINITION, EXACT as EXACTLY
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
-from tests.runners.guest.tvm.sweep import LAUNCHER, PROGRAMS, ROOT, environment, variables
+from tests.runners.guest.tvm.sweep import LAUNCHER, read_report, run_forked
 from tests.support.means import make_means
 from tests.support.observed import observe
 
 pytestmark = pytest.mark.compilers
 
-RELEASES = ("0.25.0", "0.26.0", "0.27.0")
+RELEASES = ("0.25.0", "0.27.0")
 NEWEST = RELEASES[-1]
 START = """\
 import numpy as np
@@ -37,18 +36,12 @@ DIFFERS, AGREES, EXACT = ("differs", None), ("agrees", False), ("agrees", True)
 UNDEFINED = ("undefined", None)
 
 
-def run(version: str, *arguments: str, **more: str) -> str:
-    python = str(environment(version).interpreter.executable)
-    done = subprocess.run([python, *arguments], env={**variables(version), **more}, capture_output=True, text=True)
-    return done.stdout
-
-
 def ask(tmp_path: Path, program: str, version: str = NEWEST) -> list[dict[str, Any]]:
     """Return the lines that the guest writes about a program."""
     (tmp_path / "r.py").write_text(START + program)
     path = tmp_path / "findings"
     path.unlink(missing_ok=True)
-    run(version, str(LAUNCHER), "tvm.reference.vote", str(tmp_path / "r.py"), REPROBOT_FINDINGS=str(path))
+    run_forked(version, (str(LAUNCHER), "tvm.reference.vote", "r.py"), tmp_path, REPROBOT_FINDINGS=str(path))
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -70,7 +63,7 @@ def ask_host(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @cache
 def compare_kernels(version: str) -> dict[str, dict[str, Any]]:
-    return dict(json.loads(run(version, str(PROGRAMS / "reference" / "kernels.repro"), str(ROOT)).splitlines()[-1]))
+    return read_report(version, "reference/kernels")
 
 
 @pytest.mark.parametrize("version", RELEASES)

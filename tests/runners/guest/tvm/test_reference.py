@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.runners.guest.tvm.sweep import LAUNCHER, PROGRAMS, ROOT, environment, variables
+from tests.runners.guest.tvm.sweep import LAUNCHER, environment, read_report, run_forked, variables
 
 pytestmark = pytest.mark.compilers
 
@@ -36,17 +36,9 @@ print(vm["main"](tvm.runtime.tensor({x})))
 """
 
 
-def run(version: str, *arguments: str, **more: str) -> str:
-    python = str(environment(version).interpreter.executable)
-    done = subprocess.run(
-        [python, *arguments], env={**variables(version), **more}, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 @cache
 def compare_operators(version: str) -> dict[str, dict[str, Any]]:
-    return dict(json.loads(run(version, str(PROGRAMS / "reference" / "operators.repro"), str(ROOT)).splitlines()[-1]))
+    return read_report(version, "reference/operators")
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -69,7 +61,9 @@ def vote(tmp_path: Path, program: str) -> list[str]:
     """Return the votes on a program, run on the newest release as the host runs it."""
     (tmp_path / "r.py").write_text(program)
     path = tmp_path / "findings"
-    run(RELEASES[-1], str(LAUNCHER), "tvm.reference.vote", str(tmp_path / "r.py"), REPROBOT_FINDINGS=str(path))
+    words = (str(LAUNCHER), "tvm.reference.vote", "r.py")
+    ended = run_forked(RELEASES[-1], words, tmp_path, REPROBOT_FINDINGS=str(path))
+    assert ended.code == 0, ended.stderr
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return [line["evidence"]["vote"] for line in lines if line["kind"] == "reference"]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from runners.core.findings import BY_POINTS, BY_REWRITE
-from tests.runners.guest.tvm.sweep import PROGRAMS, ROOT
-from tests.runners.guest.tvm.test_kernel_reference import NEWEST, RELEASES, ask, ask_host, run
+from tests.runners.guest.tvm.sweep import read_report
+from tests.runners.guest.tvm.test_kernel_reference import NEWEST, RELEASES, ask, ask_host
 
 pytestmark = pytest.mark.compilers
 
@@ -54,8 +53,7 @@ def test_a_call_tells_more_than_generated_arguments(tmp_path: Path) -> None:
 )
 def test_passes_that_keep_the_meaning_are_not_told(version: str, program: str) -> None:
     """Every pass of the compiler that needs no argument, between the steps of a lowering, on valid programs."""
-    script = PROGRAMS / "reference" / f"rewritten_{program}.repro"
-    found = json.loads(run(version, str(script), str(ROOT)).splitlines()[-1])
+    found = read_report(version, f"reference/rewritten_{program}")
     assert found["compared"] > 100
     assert found["differences"] == []
 
@@ -107,7 +105,7 @@ def test_a_claim_that_nothing_was_found_is_no_vote(by: str) -> None:
 
 
 def test_points_contradict_false_answers_within_the_domain() -> None:
-    found = json.loads(run(NEWEST, str(PROGRAMS / "reference" / "points.repro"), str(ROOT)))
+    found = read_report(NEWEST, "reference/points")
     told = {name: tuple(one) for name, one in found.items() if one[0] is not None}
     assert told == {
         "a value, anywhere": ("102", "x = 51"),

@@ -1,0 +1,79 @@
+"""Run Python programs, each in a fork of this process, which has imported the compiler.
+
+``python forks.py ROOT`` reads a request per line of standard input, and answers each with a line of standard output.
+A request is a JSON object: ``arguments`` as after ``python``, the first of them a script; ``variables`` to add to the
+environment; ``folder``, where the program runs and where its streams go, into files. The answer has ``code`` (the
+exit status; negative: a signal) and ``seconds``.
+
+A fork has its own streams, directory and memory, in a fifth of the time of a new process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import runpy
+import signal
+import sys
+import time
+import traceback
+
+PROGRAM_S = 240
+STREAMS = ("stdout", "stderr")
+
+
+def main(root: str) -> None:
+    sys.path.insert(0, root)
+    from runners.guest.tvm import diagnose, session  # noqa: F401  # import the compiler before the forks
+    from runners.guest.tvm.reference import vote  # noqa: F401
+
+    del sys.path[0]
+    gc.freeze()
+    for line in sys.stdin:
+        request = json.loads(line)
+        started = time.perf_counter()
+        child = os.fork()
+        if child == 0:
+            _run_and_exit(request)
+        _, status = os.waitpid(child, 0)
+        answer = {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - started}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()  # or the next child would write the answer again
+
+
+def _run_and_exit(request: dict[str, object]) -> None:
+    """End as the interpreter: with the status of SystemExit, or 1 after a traceback."""
+    code = 1
+    try:
+        _set_up_child(str(request["folder"]), dict(request["variables"]))  # type: ignore[call-overload]
+        sys.argv = [str(argument) for argument in request["arguments"]]  # type: ignore[attr-defined]
+        sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(end.code + "\n")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _set_up_child(folder: str, variables: dict[str, str]) -> None:
+    """Give the child its own directory, streams, variables and time limit."""
+    signal.alarm(PROGRAM_S)
+    os.chdir(folder)
+    os.environ.update(variables)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in enumerate(STREAMS, start=1):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
