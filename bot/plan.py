@@ -270,11 +270,43 @@ def _has_assertion(code: str) -> bool:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(isinstance(node, ast.Assert | ast.Raise) or _is_assertion_call(node) for node in ast.walk(tree))
+    nodes = tuple(ast.walk(tree))
+    return any(isinstance(node, ast.Assert | ast.Raise) or _is_assertion_call(node) for node in nodes) or (
+        _ends_by_result(nodes)
+    )
 
 
 def _is_assertion_call(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name.startswith("assert_")
+    return isinstance(node, ast.Call) and _name_called(node).startswith("assert_")
+
+
+def _ends_by_result(nodes: Sequence[ast.AST]) -> bool:
+    """True if the program ends itself with a status that tells a failure: ``sys.exit(0 if close else 1)``.
+
+    ``sys.exit(main())`` tells one if ``main`` returns something.
+    """
+    silent = {
+        node.name
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and not any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(node))
+    }
+    for node in nodes:
+        if isinstance(node, ast.Call) and _name_called(node) in _EXITS and node.args:
+            match node.args[0]:
+                case ast.Constant(value=status):
+                    told = status not in (0, None)
+                case ast.Call() as call:
+                    told = _name_called(call) not in silent
+                case _:
+                    told = True
+            if told:
+                return True
+    return False
+
+
+_EXITS = frozenset({"exit", "_exit", "quit"})
+
+
+def _name_called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -160,10 +160,15 @@ def test_a_hang_gets_less_time() -> None:
         ("np.testing.assert_allclose(a, b)", True),
         ("if bad:\n    raise SystemExit(1)", True),
         ("print(np.allclose(a, b))", False),
+        ("sys.exit(0 if np.allclose(a, b) else 1)", True),
+        ("if bad:\n    sys.exit(1)", True),
+        ("def main():\n    return int(bad)\n\nsys.exit(main())", True),
+        ("def main():\n    print(a)\n\nsys.exit(main())", False),
+        ("sys.exit(0)", False),
         ("def broken(:", False),
     ],
 )
-def test_a_testcase_with_an_assertion_has_its_own_check(code: str, checks: bool) -> None:
+def test_a_testcase_that_asserts_or_ends_by_its_result_has_its_own_check(code: str, checks: bool) -> None:
     """Only then is running to the end evidence about a wrong result."""
     assert has_own_check(repro(code=code)) is checks
 

@@ -71,6 +71,8 @@ def read_claim(source: ClaimSource) -> Claim:
     shown = list_shown_values(source.document, source.pieces)
     if kind is ClaimKind.UNKNOWN and source.code and (actual or expected or stated or shown):
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
+    if kind is ClaimKind.UNKNOWN and _has_result_check(source.code):
+        kind = ClaimKind.WRONG_RESULT  # the program says what is wrong: its own check fails
     if kind is ClaimKind.HANG and actual and expected:
         # A run that hangs may print its first lines. Without a title that says so, the words mean something else.
         kind, actual = (kind, "") if _HANG.search(source.title) else (ClaimKind.WRONG_RESULT, actual)

@@ -42,6 +42,8 @@ def add_step(work: Workspace, call: ToolCall) -> None:
         work.steps.append(tuple(argv))
     elif tool in work.tools.compilers:
         work.steps.append(tuple(_make_compile_step(work, argv, call)))
+    elif tool in work.tools.importers:
+        _add_import_step(work, argv)
     else:
         _add_run_step(work, argv, call)
 
@@ -72,6 +74,16 @@ def _add_python_step(work: Workspace, argv: list[str]) -> None:
         work.steps.append(tuple(argv))
     else:
         work.add_missing(script)
+
+
+def _add_import_step(work: Workspace, argv: list[str]) -> None:
+    """Add the call of a program that translates a model, which a script of the report writes, or which is missing."""
+    for model in (argv[i] for i in _find_inputs(argv)):
+        if model not in work.files:
+            work.add_missing(model)
+    if (target := _find_output(argv)) is not None:
+        work.produced.add(target)
+    work.steps.append(tuple(argv))
 
 
 def _add_split_steps(work: Workspace, argv: list[str], call: ToolCall, program: CombinedProgram) -> None:

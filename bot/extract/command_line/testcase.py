@@ -234,8 +234,13 @@ _OUTPUT_FLAG = re.compile(r"--?o(?:ut|utput)?=(.+)$")
 
 
 def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:
+    importers = (workspace.tools.importers.get(step[0], ()) for step in workspace.steps)
     return Testcase(
-        kind=TestcaseKind.COMMAND_LINE, toolchain=toolchain, files=workspace.files, steps=tuple(workspace.steps)
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain=toolchain,
+        files=workspace.files,
+        steps=tuple(workspace.steps),
+        requirements=tuple(dict.fromkeys(name for names in importers for name in names)),
     )
 
 

@@ -15,7 +15,8 @@ from bot.extract.python.requirements import Imports, read_imports
 from bot.extract.types import ADD_RUN, Repair, Repro
 
 _WRITES = re.compile(
-    r"\b(?:np|numpy)\.savez?\(|\.tofile\(|\bsave(?:_file|_archive\w*)?\(|\bdump\w*\(|\bwrite(?:_\w+)?\("
+    r"\b(?:np|numpy)\.savez?\(|\.tofile\(|\bsave(?:_file|_model|_archive\w*)?\(|\bdump\w*\(|\bwrite(?:_\w+)?\("
+    r"|\bexport\("
 )
 """Calls by which a script writes a file."""
 

@@ -72,8 +72,24 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
             needed[known[name]] = None
         elif must_succeed:
             unknown[module] = None
+    if "torch" in needed:
+        needed.update((name, None) for name in _find_exporters(tree))
     bounds = dict(_find_bounds(tree, described.REPORTS.python.call_bounds))
     return Imports(requirements=tuple(f"{name}{bounds.get(name, '')}" for name in needed), unknown=tuple(unknown))
+
+
+EXPORTERS = ("onnx", "onnxscript")
+"""The distributions that ``torch.onnx.export`` imports when it is called. PyTorch 2.9 and later need both:
+https://docs.pytorch.org/docs/stable/onnx_export.html"""
+
+
+def _find_exporters(tree: ast.AST) -> tuple[str, ...]:
+    """Return the distributions that PyTorch needs for the calls that export a model."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="export" | "dynamo_export", value=ast.Attribute(attr="onnx"))):
+                return EXPORTERS
+    return ()
 
 
 def _find_bounds(tree: ast.AST, bounds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:

@@ -176,7 +176,7 @@ def get_last_output(steps: Sequence[StepResult]) -> str:
 def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
     text, claim = get_last_output(steps), context.claim
     read = parse_signature(text, context.vocabulary, ended) or Signature(
-        type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
+        type=f"{_STATUS}{ended.code}" if isinstance(ended, Exited) else "?"
     )
     # After a native crash, the record holds only the exception that relays the crash.
     chain = read_chain(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
@@ -231,7 +231,7 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
             return Classification(outcome=Outcome.MATCH, why=why, signature=_make_output_signature(claim))
     if claim.kind is ClaimKind.ACCEPTED and _is_refused(claim, seen, text, context):
         return Classification(outcome=Outcome.PASS, why=f"{REFUSED}{describe_type(seen.type)}", signature=seen)
-    if _fails_own_check(claim, seen):
+    if _fails_own_check(claim, seen, context):
         return Classification(
             outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
         )
@@ -424,11 +424,21 @@ def _gets_past_compiling(claim: Claim, steps: Sequence[StepResult], compilers: C
     return compiled and bool(steps[-1].argv) and steps[-1].argv[0] not in compilers
 
 
-def _fails_own_check(claim: Claim, seen: Signature) -> bool:
-    """True if a report of wrong values quotes no assertion, and the testcase's own assertion fails."""
-    if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != ASSERTION:
+def _fails_own_check(claim: Claim, seen: Signature, context: OracleContext) -> bool:
+    """True if a report of wrong values quotes no failed check, and the testcase's own check fails.
+
+    The check asserts, or ends the program by its result: ``sys.exit(0 if close else 1)``.
+    """
+    if claim.kind is not ClaimKind.WRONG_RESULT:
         return False
-    return claim.signature is None or claim.signature.type == OUTPUT
+    told = context.checks_itself and seen.type.startswith(_STATUS) and seen.type != _REFUSED_CALL
+    return (told or seen.type == ASSERTION) and (claim.signature is None or claim.signature.type == OUTPUT)
+
+
+_STATUS = "exit code "
+"""Signature type of a program that ends by itself with a status and without an exception."""
+_REFUSED_CALL = f"{_STATUS}2"
+"""The status of a program that refuses its arguments (``argparse``)."""
 
 
 # ---------------------------------------------------------------------------------------------- it ended well

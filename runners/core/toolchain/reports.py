@@ -221,6 +221,8 @@ class CommandLineTools:
     """Programs whose positional argument is MLIR."""
     runners: frozenset[str]
     """Programs that load a module."""
+    importers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Program that translates a model, its positional argument → the distributions that the program needs."""
     module_flags: tuple[str, ...]
     """Flags that name the module to load, the current flag first."""
     module_suffix: str

@@ -248,6 +248,7 @@ TOOLS = CommandLineTools(
     compiler="iree-compile",
     compilers=frozenset({"iree-compile", "iree-opt", "iree-translate", "iree-run-mlir", "ireec"}),
     runners=frozenset({"iree-run-module", "iree-benchmark-module", "iree-check-module"}),
+    importers={"iree-import-onnx": ("onnx",)},
     module_flags=("--module", "--module_file"),
     module_suffix="vmfb",
     data_suffixes=("irpa",),

@@ -391,6 +391,33 @@ def test_the_python_that_writes_an_input_runs_before_the_commands(writer: str, n
     assert not list_missing(found)
 
 
+IMPORTS = """
+    ```python
+    import torch
+    torch.onnx.export(torch.nn.ReLU(), (torch.zeros(2),), "{exported}")
+    ```
+
+    ```sh
+    iree-import-onnx relu.onnx -o relu.mlir
+    iree-compile relu.mlir --iree-hal-target-backends=llvm-cpu -o relu.vmfb
+    ```
+"""
+
+
+def test_a_model_that_a_script_exports_is_imported_by_the_commands() -> None:
+    """The importer writes the compiler's input, and needs a package of its own."""
+    found = extract_repro(IMPORTS.format(exported="relu.onnx"), TITLE)
+    assert [step[0] for step in found.testcase.steps] == ["python", "iree-import-onnx", "iree-compile"]
+    assert set(found.testcase.requirements) == {"torch", "onnx", "onnxscript"}
+    assert not found.missing
+
+
+def test_a_model_that_the_report_does_not_give_is_missing() -> None:
+    """The file is asked for, and not the one that the importer makes of it."""
+    found = extract_repro(IMPORTS.format(exported="other.onnx"), TITLE)
+    assert list_missing(found) == [("file", "relu.onnx")]
+
+
 def test_python_that_only_reads_a_file_does_not_supply_the_file() -> None:
     found = extract_repro(
         f"""{MLIR}

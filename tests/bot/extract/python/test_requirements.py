@@ -34,6 +34,15 @@ def test_a_package_that_only_some_releases_bring_is_installed_for_all() -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "needed"), [("torch.onnx.export(m, x, 'm.onnx')", True), ("torch.export.export(m, x)", False)]
+)
+def test_a_call_imports_packages_that_the_program_does_not(call: str, needed: bool) -> None:
+    """PyTorch's exporter to ONNX is a package of its own since 2.9."""
+    requirements = read_imports(ast.parse(f"import torch\nimport tvm\n{call}"), "tvm").requirements
+    assert ("onnxscript" in requirements) is needed
+
+
+@pytest.mark.parametrize(
     ("call", "needed"),
     [
         ("relay.frontend.from_keras(model)", "tensorflow-cpu<2.16"),

@@ -211,6 +211,15 @@ def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
 
 
+@pytest.mark.parametrize(
+    ("code", "checks", "answer"), [(1, True, Answer.BAD), (2, True, Answer.SKIP), (1, False, Answer.SKIP)]
+)
+def test_a_program_that_ends_by_its_result_fails_as_reported(code: int, checks: bool, answer: Answer) -> None:
+    """``sys.exit(0 if close else 1)`` is a check as ``assert`` is. Status 2 refuses the arguments of a call."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT)
+    assert judge(claim, Exited(code=code), stdout="[1 2 3]", checks_itself=checks).answer is answer
+
+
 def test_a_printed_reference_decides_where_the_report_quotes_no_output() -> None:
     """Quoted output comes first: the report says which of the values is wrong."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)
