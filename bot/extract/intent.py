@@ -391,7 +391,7 @@ def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
     """True for a text that calls what it shows right, and nothing wrong: ``which is clear enough, I know that …``."""
     lines = _split_lines(parsed.prose)
     suspicious = any(map(SUSPECTS.search, filter(ASKS.search, lines)))
-    marks = _match(TITLE_MARKS, (parsed.issue.title[:300],))
+    marks = _match_title(parsed.issue.title[:300])
     titled = any(intent is not Intent.FAILURE and points > USUAL for intent, points in marks)
     others = (line for line in lines if not ACCEPTS.search(line))
     tells = not titled and any(map(TELLS_OF_FAILURE.search, others))
@@ -402,15 +402,15 @@ def _calls_it_wrong(parsed: ParsedIssue) -> bool:
     """True if the title or a label calls something a failure. A question may have a word such as *error* in it."""
     title = parsed.issue.title[:300]
     least = USUAL if title.rstrip().endswith("?") else 1
-    marks = (*_match(TITLE_MARKS, (title,)), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
+    marks = (*_match_title(title), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
     return any(intent is Intent.FAILURE and points >= least for intent, points in marks)
 
 
 def _tells_of_failure(parsed: ParsedIssue) -> bool:
     """True if the title or a sentence says that something fails."""
-    title = (parsed.issue.title[:300],)
-    is_named = any(intent is Intent.FAILURE for intent, _ in _match(TITLE_MARKS, title))
-    return is_named or any(map(TELLS_OF_FAILURE.search, (*title, *_split_lines(parsed.prose))))
+    title = parsed.issue.title[:300]
+    is_named = any(intent is Intent.FAILURE for intent, _ in _match_title(title))
+    return is_named or any(map(TELLS_OF_FAILURE.search, (title, *_split_lines(parsed.prose))))
 
 
 def _shows_something(parsed: ParsedIssue) -> bool:
@@ -436,7 +436,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     issue = parsed.issue
     title = issue.title[:300]
     # A label and a tag in the title come from the same template: together they count once.
-    yield from dict.fromkeys((*_match(TITLE_MARKS, (title,)), *_match(LABEL_MARKS, issue.labels[:20])))
+    yield from dict.fromkeys((*_match_title(title), *_match(LABEL_MARKS, issue.labels[:20])))
     yield from _match(HEADING_MARKS, {p.section.strip() for p in parsed.document.prose if p.section})
     yield from _match(PROSE_MARKS, _split_lines(parsed.prose))
     printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
@@ -511,6 +511,17 @@ def _is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
 
 _INSTALLED = r"(?:\bpython|-packages|\.egg)[/\\]"
 """End of the path of a folder that holds Python packages, also in a checkout of the compiler."""
+
+
+def _match_title(title: str) -> Iterator[tuple[Intent, int]]:
+    """Yield the marks of a title. A name in backticks says what fails, but is no word: ``where`` asks for nothing."""
+    words = _SPAN.sub("` `", title)
+    for mark in TITLE_MARKS:
+        if mark.pattern.search(title if mark.intent in (Intent.FAILURE, Intent.BUILD) else words):
+            yield mark.intent, mark.points
+
+
+_SPAN = re.compile(r"`[^`\n]{1,300}`")
 
 
 def _match(marks: tuple[Mark, ...], texts: Iterable[str]) -> Iterator[tuple[Intent, int]]:

@@ -234,14 +234,17 @@ _OUTPUT_FLAG = re.compile(r"--?o(?:ut|utput)?=(.+)$")
 
 
 def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:
-    importers = (workspace.tools.importers.get(step[0], ()) for step in workspace.steps)
     return Testcase(
-        kind=TestcaseKind.COMMAND_LINE,
-        toolchain=toolchain,
-        files=workspace.files,
-        steps=tuple(workspace.steps),
-        requirements=tuple(dict.fromkeys(name for names in importers for name in names)),
+        kind=TestcaseKind.COMMAND_LINE, toolchain=toolchain, files=workspace.files, steps=tuple(workspace.steps)
     )
+
+
+def _list_requirements(workspace: Workspace, claim: Claim) -> tuple[str, ...]:
+    """Return the packages that the steps need. A report on a missing package gets none: it would lose its failure."""
+    if claim.signature is not None and claim.signature.type == "ModuleNotFoundError":
+        return ()
+    needs = (workspace.tools.importers.get(step[0], ()) for step in workspace.steps)
+    return tuple(dict.fromkeys(name for names in needs for name in names))
 
 
 def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devices: NamedDevices) -> Repro:
@@ -256,7 +259,9 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     told = "\n".join((parsed.prose, *(piece.text for piece in parsed.pieces if piece.kind is not Kind.MLIR)))
     _complete_runs(workspace, claim.kind, told)
     return Repro(
-        testcase=_make_testcase(toolchain, workspace),
+        testcase=msgspec.structs.replace(
+            _make_testcase(toolchain, workspace), requirements=_list_requirements(workspace, claim)
+        ),
         claim=claim,
         spans=tuple(make_span(name, piece) for name, piece in workspace.sources.items()),
         repairs=tuple(workspace.repairs),

@@ -427,12 +427,12 @@ def _gets_past_compiling(claim: Claim, steps: Sequence[StepResult], compilers: C
 def _fails_own_check(claim: Claim, seen: Signature, context: OracleContext) -> bool:
     """True if a report of wrong values quotes no failed check, and the testcase's own check fails.
 
-    The check asserts, or ends the program by its result: ``sys.exit(0 if close else 1)``.
+    The check asserts, compares with a file, or ends the program by its result: ``sys.exit(0 if close else 1)``.
     """
     if claim.kind is not ClaimKind.WRONG_RESULT:
         return False
     told = context.checks_itself and seen.type.startswith(_STATUS) and seen.type != _REFUSED_CALL
-    return (told or seen.type == ASSERTION) and (claim.signature is None or claim.signature.type == OUTPUT)
+    return (told or seen.type in CHECKS) and (claim.signature is None or claim.signature.type == OUTPUT)
 
 
 _STATUS = "exit code "

@@ -7,7 +7,7 @@ tells nodes apart by class name and rebuilds them field by field.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -46,6 +46,21 @@ def rebuild_node(node: Node, **changes: Node) -> Node:
     """Return a copy of ``node`` with some fields changed."""
     values = {name: changes[name] if name in changes else getattr(node, name) for name in list_fields(node)}
     return tvm.ir.make_node(type(node).__tvm_ffi_type_info__.type_key, **values)
+
+
+def has_library_expressions(tensors: Sequence[Node]) -> bool:
+    """True if the compiler's library of operators made one of the expressions behind ``tensors``: it tags these."""
+    waiting = [one.op for one in tensors if hasattr(one, "op")]
+    seen: list[Node] = []
+    while waiting:
+        operation = waiting.pop()
+        if any(operation.same_as(one) for one in seen):
+            continue
+        if str(getattr(operation, "tag", "")):
+            return True
+        seen.append(operation)
+        waiting += [one.op for one in getattr(operation, "input_tensors", ())]
+    return False
 
 
 def is_expression(value: object) -> bool:

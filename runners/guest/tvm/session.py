@@ -66,6 +66,7 @@ class DiagnosisSession:
         # Lazy import: this diagnoser needs the IR of 0.24 and later, and others do not.
         bounds = _import_module("bounds.diagnoser").BoundsDiagnoser(self._findings, self._tracer)
         bounds.install()
+        self._tracer.watch_expressions(_import_module("ir").has_library_expressions)
         self._bounds = bounds
         _import_module("bounds.opaque_kernels").OpaqueKernels(self._findings, self._tracer, self._text).install()
 

@@ -6,14 +6,15 @@ of a kernel, so neither identity nor address would match.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
-from tvm import relax
+from tvm import relax, te
 
 MAX_ELEMENTS = 4 * 1024 * 1024
 MAX_DEPTH = 2
@@ -35,16 +36,29 @@ class Tracer:
         self._moving: set[str] = set()
         """Operators that a module asks to move indices inside."""
         self._constants: list[tuple[str, Any]] = []
+        self._has_library_kernel = False
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         """Calls into compiled code in progress, innermost last: name and arguments."""
 
     def defines_kernel(self, kernel: str) -> bool:
-        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or a te program."""
+        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or a te program of its own."""
         if any(re.search(rf"(^|_){re.escape(name)}(_|\d*$)", kernel) for name in self._kernels):
             return True
-        return kernel == "main" and any(
-            word in self._text for word in ("create_prim_func", "IRBuilder", "from_source")
-        )
+        written = any(word in self._text for word in ("create_prim_func", "IRBuilder", "from_source"))
+        return kernel == "main" and written and not self._has_library_kernel
+
+    def watch_expressions(self, is_of_library: Callable[[list[Any]], bool]) -> None:
+        """Take note of kernels whose expressions are of the compiler's library of operators."""
+        original = te.create_prim_func
+
+        @functools.wraps(original)
+        def create(*args: Any, **words: Any) -> Any:
+            given = args[0] if args else words.get("ops")
+            if isinstance(given, list | tuple) and is_of_library(list(given)):
+                self._has_library_kernel = True
+            return original(*args, **words)
+
+        te.create_prim_func = create
 
     @property
     def has_rescheduling(self) -> bool:

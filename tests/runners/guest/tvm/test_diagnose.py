@@ -48,6 +48,7 @@ SAMPLE = (
     "written/the_pipeline_drops_an_init",
     "written/flat_alias_of_the_same_memory",
     "valid/transformer_block",
+    "valid/library_pool_of_uneven_windows",
     "valid/te_padded_stencil",
     "valid/lift_transform_params_used_rightly",
 )

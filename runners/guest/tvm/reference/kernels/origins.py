@@ -82,17 +82,7 @@ class Origins:
         The library tags what it makes. It may be wrong, and an interpreter of its expressions would only repeat that.
         """
         given = self.find_expressions(kernel)
-        waiting = [one.op for one in given or () if hasattr(one, "op")]
-        seen: list[Any] = []
-        while waiting:
-            operation = waiting.pop()
-            if any(operation.same_as(one) for one in seen):
-                continue
-            if str(getattr(operation, "tag", "")):
-                return False
-            seen.append(operation)
-            waiting += [one.op for one in getattr(operation, "input_tensors", ())]
-        return given is not None
+        return given is not None and not ir.has_library_expressions(given)
 
     def find_before_passes(self, kernel: Node) -> Node:
         """Return the kernel from which passes made this one; itself if none did."""
