@@ -89,6 +89,7 @@ class Rule(StrEnum):
     SAFEGUARD_OFF = "safeguard-off"
     ARGUMENT_ORDER = "argument-order"
     NOT_ASSOCIATIVE = "not-associative"
+    CHANGES_VALUES = "changes-values"
 
 
 SHARED_MEMORY = "one memory for two arguments"

@@ -50,7 +50,7 @@ from runners.toolchains.iree.diagnosis.rules.computed_operands import find_compu
 from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
-from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
+from runners.toolchains.tvm.diagnosis.rules.live_argument import find_live_argument
 from tests.bot.extract.reading import make_issue
 
 SIZE = 64 * 1024

@@ -41,7 +41,7 @@ class Tracer:
         """Calls into compiled code in progress, innermost last: name and arguments."""
 
     def defines_kernel(self, kernel: str) -> bool:
-        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or a te program of its own."""
+        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or its own te program."""
         if any(re.search(rf"(^|_){re.escape(name)}(_|\d*$)", kernel) for name in self._kernels):
             return True
         written = any(word in self._text for word in ("create_prim_func", "IRBuilder", "from_source"))

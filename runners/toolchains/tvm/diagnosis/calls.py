@@ -17,7 +17,7 @@ from runners.core.findings import CallFault
 from runners.core.protocol import Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.wrong_call import WrongCall, confirm_wrong_call, find_rejection
-from runners.toolchains.tvm.diagnosis.programs import parse_programs
+from runners.toolchains.tvm.diagnosis.programs import Change, parse_programs, replace_expressions
 
 MAX_NAMES = 4
 
@@ -119,15 +119,19 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     return WrongCall(
         fault=CallFault.TYPE,
         evidence={"function": function, "argument": place + 1, "declared": told["declared"], "given": given},
-        mended=(_mend(testcase, file, _mend_calls(testcase.files[file], tree, function, place, extents, declared)),),
+        mended=(
+            replace_expressions(
+                testcase, file, _mend_calls(testcase.files[file], tree, function, place, extents, declared)
+            ),
+        ),
     )
 
 
 def _mend_calls(
     text: str, tree: ast.Module, function: str, place: int, extents: Sequence[_Extent], declared: _Tensor
-) -> list[tuple[ast.expr, str]]:
-    """Return the argument at ``place`` of each call, with the text that mends it: `_mend` takes these."""
-    changes: list[tuple[ast.expr, str]] = []
+) -> list[Change]:
+    """Return the argument at ``place`` of each call, with the text that mends it."""
+    changes: list[Change] = []
     for call in (one for one in _list_calls(tree, function) if _has_argument(one, place)):
         own = [_write_extent(text, call, *one) if isinstance(one, tuple) else one for one in extents]
         changes.append((call.args[place], _write_argument(own, declared.dtype)))
@@ -277,7 +281,7 @@ def _find_absent_function(testcase: Testcase, file: str, tree: ast.Module, said:
     return WrongCall(
         fault=CallFault.NO_FUNCTION,
         evidence={"function": asked, "functions": declared[:MAX_NAMES]},
-        mended=(_mend(testcase, file, [(name, f'"{declared[0]}"') for name in names]),),
+        mended=(replace_expressions(testcase, file, [(name, f'"{declared[0]}"') for name in names]),),
     )
 
 
@@ -300,26 +304,3 @@ def _list_functions(tree: ast.Module) -> Iterator[str]:
 def _is_private(decorator: ast.expr) -> bool:
     words = decorator.keywords if isinstance(decorator, ast.Call) else []
     return any(word.arg == "private" and isinstance(word.value, ast.Constant) and word.value.value for word in words)
-
-
-# --------------------------------------------------------------------------------------------- mending
-
-
-def _mend(testcase: Testcase, file: str, changes: Sequence[tuple[ast.expr, str]]) -> Testcase:
-    """Return the testcase with other text in the places of some expressions. ``{}`` stands for the text before."""
-    lines = testcase.files[file].encode().split(b"\n")  # offsets of a syntax tree count bytes
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    text = b"\n".join(lines)
-    for node, new in sorted(_drop_inner(changes), key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
-        begin = starts[node.lineno - 1] + node.col_offset
-        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or node.col_offset)
-        text = text[:begin] + new.encode().replace(b"{}", text[begin:end]) + text[end:]
-    return msgspec.structs.replace(testcase, files={**testcase.files, file: text.decode()})
-
-
-def _drop_inner(changes: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
-    """Drop the expressions within another one, which would move the end of that one."""
-    inner = {id(one) for node, _ in changes for one in ast.walk(node) if one is not node}
-    return [change for change in changes if id(change[0]) not in inner]

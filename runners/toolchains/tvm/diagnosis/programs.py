@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from runners.core.protocol import Testcase
 
@@ -32,3 +34,27 @@ def get_method(node: ast.expr) -> str:
             return name
         case _:
             return ""
+
+
+Change = tuple[ast.expr, str]
+"""An expression, and the text that replaces it. ``{}`` stands for the text before."""
+
+
+def replace_expressions(testcase: Testcase, file: str, changes: Sequence[Change]) -> Testcase:
+    """Return the testcase with other text in the places of some expressions of a file."""
+    lines = testcase.files[file].encode().split(b"\n")  # offsets of a syntax tree count bytes
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    text = b"\n".join(lines)
+    for node, new in sorted(_drop_inner(changes), key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or node.col_offset)
+        text = text[:begin] + new.encode().replace(b"{}", text[begin:end]) + text[end:]
+    return msgspec.structs.replace(testcase, files={**testcase.files, file: text.decode()})
+
+
+def _drop_inner(changes: Sequence[Change]) -> list[Change]:
+    """Drop the expressions within another one, which would move the end of that one."""
+    inner = {id(one) for node, _ in changes for one in ast.walk(node) if one is not node}
+    return [change for change in changes if id(change[0]) not in inner]

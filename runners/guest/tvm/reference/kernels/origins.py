@@ -20,9 +20,12 @@ from runners.guest.tvm.reference.ballot import Ballot
 
 PARSER = "tvm.script.parser.core.entry"
 CHANGES_MEANING = re.compile(
-    r"\b(?:transform_layout|unsafe_\w+|tensorize|set_axis_separator|annotate_buffer_access|disable_predication)\b"
+    r"\b(?:transform_layout|unsafe_\w+|tensorize|set_axis_separator|annotate_buffer_access|disable_predication"
+    r"|fuse_reduction_epilogue)\b"
 )
-"""Text of a testcase whose schedule may change what a kernel means: other layouts, types or instructions."""
+"""Text of a testcase whose schedule may change what a kernel means: other layouts, types, instructions or orders."""
+CHOOSES_MEANING = re.compile(r"Decompose|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
+"""Names of passes that give a function another meaning on purpose."""
 
 OWN_PASS = re.compile(r"\b(?:prim_func_pass|module_pass|Apply)\b|StmtExprMutator|stmt_functor|ir_transform")
 """Text of a testcase that defines passes, which may change what a kernel means."""

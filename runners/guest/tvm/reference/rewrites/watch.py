@@ -24,6 +24,7 @@ from runners.guest.tvm.reference.evaluate import evaluate_function, get_annotati
 from runners.guest.tvm.reference.kernels.evaluate import evaluate_kernel
 from runners.guest.tvm.reference.kernels.origins import (
     CHANGES_MEANING,
+    CHOOSES_MEANING,
     OWN_PASS,
     Kernels,
     list_given,
@@ -43,8 +44,6 @@ SIZES = (4, 6)
 REWRITE = "rewrite"
 _DECLARES_ACCESSES = re.compile(r"\bT\.(?:reads|writes)\(|reinterpret|\bassume\b")
 """Text of a testcase whose blocks may declare other accesses than they make."""
-_CHOOSES_MEANING = re.compile(r"Decompose|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
-"""Names of passes that give a function another meaning on purpose."""
 _MIXED = "MixedPrecision"
 """Part of the name of a pass that computes in half precision: only a coarse difference is one."""
 
@@ -91,7 +90,7 @@ class RewriteVoter:
     def _judge_pass(self, name: str, given: Node, made: Node) -> None:
         coarse = _MIXED in name
         halves = () if coarse else (given, made)
-        if _CHOOSES_MEANING.search(name) or any("float16" in str(one) for one in halves):
+        if CHOOSES_MEANING.search(name) or any("float16" in str(one) for one in halves):
             return
         self._judge_kernels(name, list_kernels(given), list_kernels(made))
         for function in _list_functions(made):

@@ -10,13 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import msgspec
-
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs
+from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs, replace_expressions
 
 EXPORT = "export_tvm"
 
@@ -69,9 +67,7 @@ def _reads(expression: ast.expr, name: str) -> bool:
 
 
 def _make_rule(testcase: Testcase, file: str, names: ast.expr, parameters: str) -> BrokenRule:
-    lines = [line.encode() for line in testcase.files[file].split("\n")]
-    line, kept = lines[names.lineno - 1], f"[name_ for name_, value_ in {parameters}]"
-    lines[names.lineno - 1] = line[: names.col_offset] + kept.encode() + line[names.end_col_offset :]
+    kept = f"[name_ for name_, value_ in {parameters}]"
     return BrokenRule(
         operation="the list of weights",
         file=file,
@@ -80,5 +76,5 @@ def _make_rule(testcase: Testcase, file: str, names: ast.expr, parameters: str) 
         of=ast.unparse(names),
         words=f"has the order of {ast.unparse(names)}, not that of the exported parameters",
         instead="the order of the parameters that export_tvm returned",
-        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: b"\n".join(lines).decode()}),
+        mended=replace_expressions(testcase, file, [(names, kept)]),
     )

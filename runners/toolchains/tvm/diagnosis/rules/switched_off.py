@@ -10,13 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs
+from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs, replace_expressions
 
 _SWITCHES = {"disable_predication": True, "enable_check": False, "assume_injective_transform": True}
 """Arguments of schedules, with the value that switches a safeguard off."""
@@ -49,10 +47,6 @@ def _list_switches(tree: ast.Module, word: str, value: bool) -> Iterator[tuple[a
 def _make_rule(
     testcase: Testcase, file: str, found: Sequence[tuple[ast.Call, ast.Constant]], word: str, value: bool
 ) -> BrokenRule:
-    lines = [line.encode() for line in testcase.files[file].split("\n")]
-    for _, given in reversed(found):  # from the end on: a replaced value moves what stands behind it
-        line = lines[given.lineno - 1]
-        lines[given.lineno - 1] = line[: given.col_offset] + str(not value).encode() + line[given.end_col_offset :]
     first = found[0][0]
     return BrokenRule(
         operation=get_method(first) or ast.unparse(first.func),
@@ -63,5 +57,5 @@ def _make_rule(
         words=f"switches a safeguard off by {word}={value}",
         traps=True,  # an access beyond a buffer may end the program
         instead=f"{word}={not value}",
-        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: b"\n".join(lines).decode()}),
+        mended=replace_expressions(testcase, file, [(given, str(not value)) for _, given in found]),
     )

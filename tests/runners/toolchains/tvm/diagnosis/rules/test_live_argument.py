@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
+from runners.toolchains.tvm.diagnosis.rules.live_argument import find_live_argument
 
 TEXT = """@I.ir_module
 class M:

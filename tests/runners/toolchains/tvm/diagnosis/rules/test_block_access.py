@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import Rule
-from runners.toolchains.tvm.diagnosis.block_access import find_other_access
-from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
+from runners.toolchains.tvm.diagnosis.rules.block_access import find_other_access
+from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 
 TEXT = """@T.prim_func(s_tir=True)
 def blur(A: T.Buffer((64,), "float32"), C: T.Buffer((62,), "float32")):

@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TypeGuard
 
-import msgspec
-
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import parse_programs
+from runners.toolchains.tvm.diagnosis.programs import parse_programs, replace_expressions
 
 OPERATION = "call_tir_inplace"
 MOST_CALLS = 100
@@ -88,10 +86,6 @@ def _reads_again(uses: list[tuple[int, bool]], call: ast.Call) -> bool:
 def _make_rule(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name) -> BrokenRule:
     namespace = ast.unparse(call.func).rpartition(".")[0]
     copy = f"{namespace}.add({mutated.id}, {namespace}.zeros_like({mutated.id}))"
-    lines = testcase.files[file].split("\n")
-    line = lines[mutated.lineno - 1].encode()  # offsets of a syntax tree count bytes
-    end = mutated.end_col_offset or mutated.col_offset
-    lines[mutated.lineno - 1] = (line[: mutated.col_offset] + copy.encode() + line[end:]).decode()
     return BrokenRule(
         operation=OPERATION,
         file=file,
@@ -100,5 +94,5 @@ def _make_rule(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name)
         of=mutated.id,
         words=f"writes into {mutated.id}, which is read again below it: its caller is to make sure that it is not",
         instead=f"a copy of {mutated.id} in its place",
-        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(lines)}),
+        mended=replace_expressions(testcase, file, [(mutated, copy)]),
     )

@@ -6,7 +6,7 @@ import pytest
 
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.tvm.diagnosis.dataflow_outputs import find_hidden_variable
+from runners.toolchains.tvm.diagnosis.rules.dataflow_outputs import find_hidden_variable
 
 TEXT = """@R.function
 def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import Rule
-from runners.toolchains.tvm.diagnosis.argument_order import find_other_order
-from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
+from runners.toolchains.tvm.diagnosis.rules.argument_order import find_other_order
+from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 
 TEXT = """module, params = Model().export_tvm(spec)
 weights = [tvm.runtime.tensor(saved["é"][name]) for name in sorted(saved["é"])]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import Rule
-from runners.toolchains.tvm.diagnosis.parallel_writes import find_parallel_write
-from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
+from runners.toolchains.tvm.diagnosis.rules.parallel_writes import find_parallel_write
+from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 
 TEXT = """@T.prim_func
 def dot(x: T.Buffer((16,), "float32"), y: T.Buffer((16,), "float32"), s: T.Buffer((1,), "float32")):

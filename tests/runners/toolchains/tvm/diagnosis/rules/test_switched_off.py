@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import Rule
-from runners.toolchains.tvm.diagnosis.switched_off import find_switched_off
-from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
+from runners.toolchains.tvm.diagnosis.rules.switched_off import find_switched_off
+from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 
 TEXT = """schedule = tvm.s_tir.Schedule(kernel)
 (i,) = schedule.get_loops(schedule.get_sblock("ü"))

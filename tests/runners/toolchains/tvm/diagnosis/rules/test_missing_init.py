@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.core.findings import Rule
-from runners.toolchains.tvm.diagnosis.missing_init import find_missing_init
-from tests.runners.toolchains.tvm.diagnosis.test_dataflow_outputs import program
+from runners.toolchains.tvm.diagnosis.rules.missing_init import find_missing_init
+from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 
 TEXT = """@T.prim_func
 def gemv(A: T.Buffer((32, 64), "float32"), x: T.Buffer((64,), "float32"), y: T.Buffer((32,), "float32")):
