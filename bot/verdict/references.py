@@ -13,8 +13,8 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
 from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE, TWINS_DIFFER
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, LEVEL, Vote, get_vote
-from runners.core.protocol import Answer, FindingKind
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, HELPERS, LEVEL, Vote, get_vote
+from runners.core.protocol import Answer, Finding, FindingKind
 from runners.toolchains import find_toolchain
 
 NUMPY = "NumPy, from the same module and arguments"
@@ -46,7 +46,7 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     found = [ReferenceVote(reference=name, wrong=True)] if own else []
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
-        if (vote := get_vote(finding)) is not None:
+        if (vote := get_vote(finding)) is not None and not wrote_accused(finding, evidence):
             name = _VOTERS.get(str(finding.evidence.get("name")), NUMPY)
             found.append(ReferenceVote(reference=name, wrong=vote is Vote.DIFFERS, version=version))
     for finding in evidence.findings:
@@ -64,6 +64,15 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     if good:
         found.append(ReferenceVote(reference=join_names([quote_span(one) for one in good[-3:]]), wrong=True))
     return tuple(found)
+
+
+def wrote_accused(finding: Finding, evidence: Evidence) -> bool:
+    """True for a vote on a program that a function which the title accuses wrote.
+
+    The function may have written other operations than its name says, so that the vote is not on the function.
+    """
+    helpers = finding.evidence.get(HELPERS)
+    return isinstance(helpers, list) and not set(evidence.plan.claim.accused).isdisjoint(helpers)
 
 
 def name_reference(reference: str) -> str:

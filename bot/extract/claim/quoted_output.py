@@ -31,8 +31,10 @@ _EXPECT_SPAN = re.compile(
     r"(?:(?!\bnot?\b)(?:[^`\n.]|\.(?=\d))){0,60}$",
     re.I,
 )
+_OTHERS = r"(?:numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager)"
+"""The names of other implementations."""
 _REFERENCE_SPAN = re.compile(
-    r"(?:^|[\s(*])(?:numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager)[)*]*"
+    rf"(?:^|[\s(*]){_OTHERS}[)*]*"
     r"(?: (?:says?|gives?|returns?|prints?|has|gets|outputs?|computes?)(?: \w+){0,3})?\s?[:=]?\s*$",
     re.I,
 )
@@ -62,7 +64,7 @@ def read_quoted_output(
             actual.append(compared["actual"])
             expected.append(compared["expected"])
         else:
-            right = is_expected_output(piece) or _is_output_of(piece.intro, good)
+            right = is_expected_output(piece) or _is_output_of(piece.intro, good) or _is_of_another(piece.intro)
             for wanted, text in _split_at_labels(piece.text):
                 (expected if right or wanted else actual).append(text)
     above = ""
@@ -88,6 +90,18 @@ def read_quoted_output(
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(_drop_parts(expected))
+
+
+def _is_of_another(intro: str) -> bool:
+    """True for a line above an output that names another implementation and nothing else: ``PyTorch 2.7:``."""
+    return _ANOTHER.fullmatch(intro.strip().rpartition("\n")[2].strip()) is not None
+
+
+_ANOTHER = re.compile(
+    rf"(?:(?:in|with|from) )?[*`]{{0,3}}{_OTHERS}[*`]{{0,3}}(?: v?\d[\w.+]{{0,20}})?(?: \((?:eager|CPU)\))?"
+    r"(?: (?:says?|gives?|returns?|prints?|shows?|has|gets|outputs?|computes?|results?))?[*`]{0,3}\s?:?[*`]{0,3}",
+    re.I,
+)
 
 
 def _drop_parts(shown: Sequence[str]) -> list[str]:

@@ -8,7 +8,17 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.references import DEFINITIONS, FRAMEWORK, NUMPY, ONNX, ONNX_SHAPES, OWN, list_votes, name_reference
+from bot.verdict.references import (
+    DEFINITIONS,
+    FRAMEWORK,
+    NUMPY,
+    ONNX,
+    ONNX_SHAPES,
+    OWN,
+    list_votes,
+    name_reference,
+    wrote_accused,
+)
 from bot.verdict.rules.invalid_repro import is_taken_now
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
@@ -150,7 +160,8 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     verdict = replace(verdict, votes=votes)
     # Runs are compared as numbers, so that a run with 0 may stand for the reported -0.
     signed = names_negative_zero(evidence.plan.claim.actual)
-    if verdict.kind is VerdictKind.CONFIRMED and not signed and any(map(_is_right_by_definition, evidence.findings)):
+    defined = any(_is_right_by_definition(one) and not wrote_accused(one, evidence) for one in evidence.findings)
+    if verdict.kind is VerdictKind.CONFIRMED and not signed and defined:
         return replace(_judge_expectation(verdict), votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and (rounded := _find_rounding(votes, evidence)) is not None:
         return replace(_judge_rounding(verdict, *rounded), votes=votes)

@@ -32,7 +32,12 @@ from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, WRONG_OUTPUT, find_exception_before_crash, is_relay, parse_signature
 from runners.core.failure.printed.output import find_other_values, read_output, read_twins
-from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values, is_other_array
+from runners.core.failure.printed.pairs import (
+    compare_labelled_rows,
+    compare_last_values,
+    is_other_array,
+    prints_array,
+)
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
@@ -489,6 +494,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
         if reading is Reading.WRONG and not claim.expected and is_other_array(stdout, claim.actual):
             reading = Reading.UNKNOWN
+        if reading is Reading.UNKNOWN and prints_array(stdout, claim.expected):
+            reading = Reading.UNKNOWN if prints_array(claim.actual, claim.expected) else Reading.RIGHT
     match reading:
         case Reading.WRONG:
             return Classification(

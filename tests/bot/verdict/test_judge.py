@@ -818,6 +818,21 @@ def test_a_reported_negative_zero_is_not_what_a_definition_gives(actual: str, ki
 
 
 @pytest.mark.parametrize(
+    ("accused", "kind"), [(("ceildiv",), VerdictKind.INCONCLUSIVE), (("floordiv",), VerdictKind.INVALID_REPRO)]
+)
+def test_a_vote_on_a_program_that_the_accused_function_wrote_is_none(
+    accused: tuple[str, ...], kind: VerdictKind
+) -> None:
+    """The function may have written other operations than its name says, and the vote is on what it wrote."""
+    claim = msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT, accused=accused)
+    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True, "helpers": ["ceildiv"]}
+    right = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)
+    verdict = judge(evidence((M, M, M, M), plan=msgspec.structs.replace(PLAN, claim=claim), findings=(right,)))
+    assert verdict.kind is kind
+    assert any("definitions" in one.reference for one in verdict.votes) is (kind is VerdictKind.INVALID_REPRO)
+
+
+@pytest.mark.parametrize(
     ("outcomes", "version"), [((M, M, M, M), "1.3"), ((P, P, M, M), "1.3"), ((M, M, P, P), "1.1")]
 )
 def test_one_dissent_withholds_any_verdict_on_a_wrong_value(outcomes: tuple[Outcome, ...], version: str) -> None:

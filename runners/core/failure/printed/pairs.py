@@ -149,6 +149,37 @@ def is_other_array(output: str, actual: str) -> bool:
     return bool(printed) and all(compare_parts(one, arrays[0]) is Reading.WRONG for one in printed)
 
 
+def prints_array(output: str, expected: str) -> bool:
+    """True if the only array of an expectation is the only printed array of its size, in whatever notation.
+
+    ``tensor([[1.5000, 2.0000],⏎ [3.0000, 4.0000]])`` and ``2x2xf32=[1.5 2][3 4]`` are one array.
+    """
+    wanted = _list_groups(expected)
+    if len(wanted) != 1 or "..." in expected or not MIN_ARRAY <= len(wanted[0]) <= MAX_VALUES:
+        return False
+    printed = [one for one in _list_groups(output[-MAX_OUTPUT_CHARS:]) if len(one) == len(wanted[0])]
+    return len(printed) == 1 and _measure_difference(printed[0], wanted[0]) <= EQUAL
+
+
+MIN_ARRAY = 3
+"""Values of an array that is recognized by its values alone."""
+
+
+def _list_groups(text: str) -> list[list[str]]:
+    """Return the values of each array. Rows that stand side by side are one array."""
+    groups: list[list[str]] = []
+    end = -1
+    for array in find_arrays(text):
+        begin = text.index(array, max(end, 0))
+        values = [found[0] for found in _VALUE.finditer(array)]
+        if groups and not text[end:begin].strip():
+            groups[-1] += values
+        else:
+            groups.append(values)
+        end = begin + len(array)
+    return groups
+
+
 def _is_truth(value: str) -> bool:
     return value in ("True", "False")
 

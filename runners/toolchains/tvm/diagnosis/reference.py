@@ -13,7 +13,17 @@ from typing import Annotated, Literal
 import msgspec
 
 from runners.core.failure.oracle import is_about_values
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, EXACT, REFUTED_BY, SHARED_MEMORY, VOTE, Vote
+from runners.core.findings import (
+    BY_DEFINITION,
+    BY_POINTS,
+    BY_REWRITE,
+    EXACT,
+    HELPERS,
+    REFUTED_BY,
+    SHARED_MEMORY,
+    VOTE,
+    Vote,
+)
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -37,6 +47,8 @@ class _Evidence(msgspec.Struct, frozen=True):
     """The operation whose result is undefined for a value."""
     exact: bool = False
     """True if all values are integers, so that no rounding hides a difference."""
+    helpers: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=32)] = ()
+    """Functions that wrote the kernel and that are not in it."""
 
 
 _ONLY_DIFFER = frozenset({BY_POINTS, BY_REWRITE})
@@ -100,7 +112,7 @@ def _report_vote(claim: _Evidence, vote: Vote, version: str) -> Finding:
     told: dict[str, object] = {key: value for key, value in values.items() if value and vote is Vote.DIFFERS}
     name = BY_DEFINITION if claim.by == "definitions" else claim.by
     if name == BY_DEFINITION:
-        told = {EXACT: claim.exact} if vote is Vote.AGREES else told
+        told = {EXACT: claim.exact, HELPERS: list(claim.helpers)} if vote is Vote.AGREES else told
         told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
     if name == BY_POINTS:
         told[REFUTED_BY] = "a fact about the variables that excludes this point"

@@ -337,6 +337,14 @@ def test_an_assertion_failure_is_a_crash_of_iree_and_an_error_of_tvm() -> None:
         assert extract(make_issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind
 
 
+@pytest.mark.parametrize("above", ["PyTorch 2.7:", "The border is wrong.\n\n**NumPy** gives:", "onnxruntime:"])
+def test_output_below_the_name_of_another_implementation_is_expected(above: str) -> None:
+    claim = extract_claim(
+        f"{CODE}\n{above}\n\n```\n[1. 2. 3.]\n```\n\nTVM:\n\n```\n[1. 2. 4.]\n```\n", "wrong values"
+    )
+    assert (claim.actual, claim.expected) == ("[1. 2. 4.]", "[1. 2. 3.]")
+
+
 def test_output_of_a_good_version_is_the_expected_output() -> None:
     """Each output is introduced by its version. Another sentence says which version is good."""
     body = f"""{CODE}

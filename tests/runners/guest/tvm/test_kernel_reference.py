@@ -222,6 +222,22 @@ def test_a_wrong_value_can_only_be_an_undefined_one(
     assert vote(tmp_path, OVERFLOWS.format(dtype=dtype, large=large, factor=factor)) == votes
 
 
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_vote_names_the_functions_that_wrote_other_operations(tmp_path: Path, version: str) -> None:
+    """``ceildiv`` writes a sum and a ``floordiv``. A function whose name or sign is in the kernel wrote that."""
+    program = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        B[i] = T.ceildiv(A[i], 3) + T.floordiv(A[i], 2) + T.truncmod(A[i], 5) + T.min(A[i], 7)
+
+b = tensor([0] * 4, "int32")
+tvm.compile(main, target="llvm")(tensor([0, 3, 4, 9], "int32"), b)
+"""
+    (told,) = [line["evidence"] for line in ask(tmp_path, program, version) if line["kind"] == "reference"]
+    assert (told["vote"], told["helpers"]) == ("agrees", ["ceildiv"])
+
+
 @pytest.mark.parametrize(("version", "votes"), [("0.26.0", [DIFFERS]), ("0.27.0", [EXACT])])
 def test_a_kernel_is_compared_with_its_tensor_expressions(
     tmp_path: Path, version: str, votes: list[tuple[str, bool | None]]

@@ -220,7 +220,8 @@ class KernelVoter:
             self._ballot.withdraw("the testcase may fail for another reason than these values")
         elif not self._ballot.silent:
             exact = self._ballot.is_exact and not own.has_floats and not _MAY_CLAIM_MORE.search(self._script)
-            self._report(AGREES, f"{name} leaves what {summary}", {"exact": exact})
+            helpers = list_helpers(self._script, [kernel, *(self._origins.find_expressions(kernel) or ())])
+            self._report(AGREES, f"{name} leaves what {summary}", {"exact": exact, "helpers": helpers})
 
     def _report_undefined(self, kernel: Node, name: str, given: list[Any], left: list[Any]) -> bool:
         """Report a call of the testcase's own kernel some of whose results are undefined; False if others may differ.
@@ -318,6 +319,26 @@ class KernelVoter:
 
     def _report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
         self._ballot.report(vote, summary, {"name": NAME, "by": NAME, **evidence})
+
+
+def list_helpers(script: str, meant: list[Node]) -> list[str]:
+    """Return functions that the testcase calls to write expressions, and whose names are not in what these mean.
+
+    Such a helper is gone once the kernel is written: ``T.ceildiv(a, b)`` becomes ``(a + b - 1) // b``. An interpreter
+    of the kernel cannot tell whether the helper wrote what its name says.
+    """
+    text = "".join(str(one) for one in meant)
+    called = dict.fromkeys(_HELPER.findall(script))
+    gone = (name for name in called if not re.search(rf"\b{name}\b", text) and _SIGNS.get(name, "\0") not in text)
+    return [name[:40] for name in gone][:MAX_HELPERS]
+
+
+MAX_HELPERS = 32
+_HELPER = re.compile(r"\b(?:T|tirx?|te|topi)\.(?:\w+\.)?([a-z]\w+)\s*\(")
+_SIGNS = {"floordiv": "//", "indexdiv": "//", "floormod": "%", "indexmod": "%", "truncdiv": "Div", "div": "Div"} | {
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "shift_left": "<<", "shift_right": ">>", "cast": "Cast"
+}  # fmt: skip
+"""How the printed kernel shows some functions."""
 
 
 def _needs_no_rounding(own: Evaluated, wide: Evaluated) -> bool:

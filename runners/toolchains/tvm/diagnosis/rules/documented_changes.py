@@ -60,7 +60,7 @@ def find_documented_change(testcase: Testcase) -> BrokenRule | None:
                     file=file,
                     line=changes[0][0].lineno,
                     rule=Rule.CHANGES_VALUES,
-                    of=documented.says,
+                    of=name,
                     words=f"changes {documented.says}, as its documentation says",
                     instead="the program as it was before",
                     mended=replace_expressions(testcase, file, changes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values
+from runners.core.failure.printed.pairs import compare_labelled_rows, compare_last_values, prints_array
 from runners.core.failure.printed.reading import Reading
 
 
@@ -33,6 +33,31 @@ from runners.core.failure.printed.reading import Reading
 )
 def test_the_last_two_values_are_compared(stdout: str, reading: Reading) -> None:
     assert compare_last_values(stdout) is reading
+
+
+TENSOR = "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]])"
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "is_printed"),
+    [
+        ("2x2xf32=[1.5 2][3 4]", TENSOR, True),
+        ("2x2xf32=[1.5 2][3 5]", TENSOR, False),
+        ("[[1.5 2. ]\n [3.  4. ]]", TENSOR, True),
+        ("2x2xf32=[1.5 2][3 4]\n2x2xf32=[0 0][0 0]", TENSOR, False),
+        ("2x2xf32=[1.5 2][3 4]\n3xf32=[0 0 0]", TENSOR, True),
+        ("2x2xf32=[1.5 2][3 4]", "[1.5 ... 4.]", False),
+        ("[1 2]", "[1 2]", False),
+        ("[[[[1 2", TENSOR, False),
+        ("", "", False),
+    ],
+    ids=[
+        *("notation", "other values", "an array of numpy", "two arrays of its size", "another size"),
+        *("values left out", "few values", "open", "empty"),
+    ],
+)
+def test_an_array_is_recognized_in_another_notation(output: str, expected: str, is_printed: bool) -> None:
+    assert prints_array(output, expected) is is_printed
 
 
 GARBAGE = "3 (2, 2) [[0.0, 1e-43], [9.8e-44, 0.0]] expected [[4.0, 5.0], [8.0, 9.0]]"
