@@ -34,8 +34,9 @@ _EXPECT_SPAN = re.compile(
 _OTHERS = r"(?:numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager)"
 """The names of other implementations."""
 _REFERENCE_SPAN = re.compile(
-    rf"(?:^|[\s(*]){_OTHERS}[)*]*"
-    r"(?: (?:says?|gives?|returns?|prints?|has|gets|outputs?|computes?)(?: \w+){0,3})?\s?[:=]?\s*$",
+    rf"(?:^|[\s(*]){_OTHERS}[)*]*(?:(?:,| and| or|, and) {_OTHERS}){{0,3}}"
+    r"(?:(?: both| all)? (?:says?|gives?|returns?|prints?|has|have|gets?|outputs?|computes?)(?: \w+){0,3})?"
+    r"\s?[:=]?\s*$",
     re.I,
 )
 """The words before the result of another implementation, in a code span: its name, or ``numpy gives``."""

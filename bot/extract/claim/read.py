@@ -91,6 +91,11 @@ def read_claim(source: ClaimSource) -> Claim:
         expected = find_similar_spans(source.document, actual, source.code)
     if kind is ClaimKind.WRONG_RESULT and not actual and _COMES_OUT_AS_NAN.search(source.title):
         actual = "nan"
+    silent = signature is None and not actual
+    if kind is ClaimKind.WRONG_RESULT and silent and _TELLS_ERROR.search(_join_prose(source)):
+        kind = (
+            ClaimKind.ERROR
+        )  # the wrong value is one of the compiler's own, and ends in an error that nothing quotes
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
@@ -114,6 +119,14 @@ def read_claim(source: ClaimSource) -> Claim:
         shown=shown if kind is ClaimKind.WRONG_RESULT else (),
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
+
+
+_TELLS_ERROR = re.compile(
+    r"\b(?:error|exception)s?(?: message)? (?:says?|reads|tells|complains?|states|claims)\b"
+    r"|\b(?:fails|stops|dies|ends|aborts) (?:with an? (?:\w+ ){0,2}(?:error|exception)|since|because)\b",
+    re.I,
+)
+"""A sentence that tells of an error without quoting it."""
 
 
 def _keep_results(output: str) -> str:

@@ -208,6 +208,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         difference = likeness.why
     elif _is_told(claim.told, seen, text, context):
         return Classification(outcome=Outcome.MATCH, why="the report holds the words of this failure", signature=seen)
+    elif claim.kind is ClaimKind.ERROR and claim.signature is None and _is_described(claim.told, seen.message):
+        return Classification(outcome=Outcome.MATCH, why="the report describes this failure", signature=seen)
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
         return Classification(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
     else:
@@ -346,6 +348,30 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     lines = (line for line in _drop_echoes(text.splitlines()[-400:]) if not _FRAME.match(line))
     printed = (_split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
+
+
+MIN_SHARED = 3
+"""Words and numbers that a sentence about an error shares with the message which the sentence describes."""
+_TELLS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ure)?|complain\w*|messages?)\b", re.I)
+_CONTENT = re.compile(r"[A-Za-z_]{5,}|\d+")
+_STEM = 6
+_COMMON = frozenset({"error", "errors", "except", "failed", "fails", "value", "valuee", "intern", "check"})
+"""Stems of words that many messages have: ``ValueError``, ``InternalError: Check failed``."""
+
+
+def _is_described(told: str, message: str) -> bool:
+    """True if a sentence of the report tells of an error in its own words, and shares words and values with it.
+
+    "the error says that the shapes (2, 4) and (6,) can't be broadcast": the message has "not broadcastable".
+    """
+    said = _list_stems(message[:MAX_ERROR_CHARS])
+    sentences = re.split(r"[.!?](?=\s)|\n\s*\n", told[:MAX_ERROR_CHARS])
+    shared = (said & _list_stems(one) for one in sentences if _TELLS.search(one))
+    return any(len(one) >= MIN_SHARED and any(map(str.isalpha, one)) for one in shared)
+
+
+def _list_stems(text: str) -> set[str]:
+    return {word[:_STEM].lower() for word in _CONTENT.findall(text)} - _COMMON
 
 
 MIN_TITLE_WORDS = 3

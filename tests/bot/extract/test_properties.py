@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from bot.extract import NoRepro, Repro, extract
 from bot.extract.blocks.markdown import parse_markdown
 from bot.extract.command_line.shell import TOOLS
+from bot.extract.split.session import ECHO
 from tests.bot.extract.reading import make_issue
 
 LINES = st.sampled_from(
@@ -89,7 +90,7 @@ def test_spans_point_at_the_source(body: str, title: str) -> None:
     if not isinstance(found, Repro):
         return
     source = parse_markdown(subject.body).source
-    changed = {"straighten-quotes", "unescape", "expand-tabs", "call-main", "run-module"}
+    changed = {ECHO, "straighten-quotes", "unescape", "expand-tabs", "call-main", "run-module"}
     if changed & {repair.kind for repair in found.repairs}:
         return
     added = {repair.detail for repair in found.repairs if repair.kind == "add-import"}

@@ -345,6 +345,14 @@ def test_output_below_the_name_of_another_implementation_is_expected(above: str)
     assert (claim.actual, claim.expected) == ("[1. 2. 4.]", "[1. 2. 3.]")
 
 
+def test_a_wrong_value_of_the_compiler_that_ends_in_an_error_is_an_error() -> None:
+    """The compiler's own shapes are wrong, and the program stops. No value is printed."""
+    told = "The export fails since tvm thinks that it is longer. numpy gives `[4, 3, 2, 1]`."
+    assert extract_claim(f"{told}{CODE}", "wrong inferred shape of arange in tvm").kind is ClaimKind.ERROR
+    told = told.replace("export fails since tvm thinks", "export of tvm thinks")
+    assert extract_claim(f"{told}{CODE}", "wrong inferred shape of arange in tvm").kind is ClaimKind.WRONG_RESULT
+
+
 def test_output_of_a_good_version_is_the_expected_output() -> None:
     """Each output is introduced by its version. Another sentence says which version is good."""
     body = f"""{CODE}
@@ -464,6 +472,7 @@ def test_values_in_a_sentence_may_be_output(said: str, actual: str, expected: st
         ("numpy: `[8., 1., 9., 2.]`", "[8., 1., 9., 2.]"),
         ("It prints `4xf32=4 4 4 4`. Right would be `4xf32=2 2 2 2`.", "4xf32=2 2 2 2"),
         ("numpy gives `np.float32` back", ""),
+        ("numpy and torch both give `[4, 3, 2, 1]`.", "[4, 3, 2, 1]"),
         ("It should be 7 and 6.5.", "7\n6.5"),
     ],
 )

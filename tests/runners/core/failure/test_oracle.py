@@ -204,6 +204,21 @@ def test_a_reported_failure_that_looks_like_drift_is_still_a_match() -> None:
     assert judge(claim, Exited(code=1), stderr=OTHER_ERROR, drift=moved).outcome is Outcome.MATCH
 
 
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        ("wrong shape\nThe error says that the shapes (2, 4) and (6,) can't be broadcast.", Answer.BAD),
+        ("wrong shape\nThe shapes (2, 4) and (6,) can't be broadcast here, I think.", Answer.SKIP),
+        ("wrong shape\nThe error says that the dtype float32 is not supported.", Answer.SKIP),
+    ],
+    ids=["its words and values", "no error", "another error"],
+)
+def test_an_error_may_be_described_in_other_words(told: str, answer: Answer) -> None:
+    claim = Claim(kind=ClaimKind.ERROR, told=told)
+    said = "ValueError: the first input shape at dim 1 is 4 and the second input shape is 6, not broadcastable.\n"
+    assert judge(claim, Exited(code=1), stderr=f"Traceback (most recent call last):\n{said}").answer is answer
+
+
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)
