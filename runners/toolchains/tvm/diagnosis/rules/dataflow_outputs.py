@@ -1,7 +1,7 @@
 """Find a variable of a dataflow block that a Relax testcase reads after the block, and that is no output of it. Pure.
 
-Only the variables that ``R.output`` names live on after a block ``with R.dataflow():``. The mended testcase names the
-variable there.
+Only the variables that ``R.output`` names live on after a block ``with R.dataflow():``, and only those that a builder
+made by ``emit_output``. The mended testcase names the variable there, or makes it so.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import ast
 from collections.abc import Iterator
 from itertools import islice
 
-import msgspec
-
 from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.tvm.diagnosis.programs import parse_programs
+from runners.toolchains.tvm.diagnosis.programs import Change, parse_programs, replace_expressions
 
 BLOCK, MOST_BLOCKS = "dataflow", 100
 
@@ -33,7 +31,15 @@ def find_hidden_variable(testcase: Testcase) -> BrokenRule | None:
         for function, block, output in islice(_list_blocks(tree), MOST_BLOCKS):
             hidden = _find_hidden(function, block, output)
             if hidden is not None:
-                return _make_rule(testcase, name, block, output, hidden)
+                given = (output.args[-1], f"{{}}, {hidden}")
+                return _make_rule(testcase, name, block, given, hidden)
+        for block, after in islice(_list_builder_blocks(tree), MOST_BLOCKS):
+            names = [node for one in after for node in ast.walk(one) if isinstance(node, ast.Name)]
+            set_again = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            for variable, emit in _list_emitted(block).items():
+                if variable not in set_again and any(node.id == variable for node in names):
+                    builder = ast.unparse(emit.value)
+                    return _make_rule(testcase, name, block, (emit, f"{builder}.{EMITS_OUTPUT}"), variable)
     return None
 
 
@@ -47,6 +53,32 @@ def _list_blocks(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.With, 
                 ]
                 if len(outputs) == 1 and outputs[0].args:
                     yield function, block, outputs[0]
+
+
+def _list_builder_blocks(tree: ast.Module) -> Iterator[tuple[ast.With, list[ast.stmt]]]:
+    """Yield each dataflow block inside the block of a builder's function, with the statements behind the former."""
+    for outer in (node for node in ast.walk(tree) if isinstance(node, ast.With)):
+        if any(_is_call(item.context_expr, "function") for item in outer.items):
+            for at, block in enumerate(outer.body):
+                if isinstance(block, ast.With) and any(_is_call(one.context_expr, BLOCK) for one in block.items):
+                    yield block, outer.body[at + 1 :]
+
+
+def _list_emitted(block: ast.With) -> dict[str, ast.Attribute]:
+    """Return the variables that a builder emits in a block, and that are no outputs, with the method that emits."""
+    emitted: dict[str, ast.Attribute] = {}
+    for statement in block.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Attribute(attr="emit") as emit)):
+                emitted[variable] = emit
+            case ast.Assign(targets=[ast.Name(id=variable)]):
+                emitted.pop(variable, None)
+            case _:
+                pass
+    return emitted
+
+
+EMITS_OUTPUT = "emit_output"
 
 
 def _is_call(node: ast.expr, name: str) -> bool:
@@ -73,19 +105,15 @@ def _find_hidden(function: ast.FunctionDef, block: ast.With, output: ast.Call) -
     return None
 
 
-def _make_rule(testcase: Testcase, file: str, block: ast.With, output: ast.Call, hidden: str) -> BrokenRule:
-    lines = testcase.files[file].split("\n")
-    last = output.args[-1]
-    line, end = lines[(last.end_lineno or last.lineno) - 1].encode(), last.end_col_offset or 0
-    lines[(last.end_lineno or last.lineno) - 1] = (line[:end] + f", {hidden}".encode() + line[end:]).decode()
+def _make_rule(testcase: Testcase, file: str, block: ast.With, change: Change, hidden: str) -> BrokenRule:
     return BrokenRule(
-        operation=f"R.{BLOCK}",
+        operation=ast.unparse(block.items[0].context_expr).partition("(")[0],
         file=file,
         line=block.lineno,
         rule=Rule.DATAFLOW_OUTPUT,
         of=hidden,
         words=f"does not give out {hidden}, which is read after the block",
         instead=f"{hidden} among the outputs of the block",
-        mended=msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(lines)}),
+        mended=replace_expressions(testcase, file, [change]),
         traps=True,
     )
