@@ -20,7 +20,8 @@ from bot.extract.claim.value_sentences import (
 )
 from bot.extract.command_line.shell import names_package
 from bot.extract.python.parse import parse_python
-from bot.extract.vocabulary import any_of, any_word, list_tools
+from bot.extract.split.session import SESSION
+from bot.extract.vocabulary import any_of, any_word, list_tools, list_vocabularies
 
 MAX_QUOTED_CHARS = 8_000
 
@@ -60,12 +61,14 @@ def read_quoted_output(
     """
     actual: list[str] = []
     expected: list[str] = []
+    others = _find_other_sessions(pieces)
     for piece in _list_outputs(pieces):
         if compared := _find_compared_values(piece.text):
             actual.append(compared["actual"])
             expected.append(compared["expected"])
         else:
-            right = is_expected_output(piece) or _is_output_of(piece.intro, good) or _is_of_another(piece.intro)
+            right = is_expected_output(piece) or _is_output_of(piece.intro, good)
+            right = right or _is_of_another(piece.intro) or piece.block in others
             for wanted, text in _split_at_labels(piece.text):
                 (expected if right or wanted else actual).append(text)
     above = ""
@@ -102,6 +105,23 @@ _ANOTHER = re.compile(
     rf"(?:(?:in|with|from) )?[*`]{{0,3}}{_OTHERS}[*`]{{0,3}}(?: v?\d[\w.+]{{0,20}})?(?: \((?:eager|CPU)\))?"
     r"(?: (?:says?|gives?|returns?|prints?|shows?|has|gets|outputs?|computes?|results?))?[*`]{0,3}\s?:?[*`]{0,3}",
     re.I,
+)
+
+
+def _find_other_sessions(pieces: Sequence[Piece]) -> frozenset[int]:
+    """Return the blocks with a session of another implementation."""
+    return frozenset(piece.block for piece in pieces if _asks_another(piece))
+
+
+def _asks_another(piece: Piece) -> bool:
+    """True for a session that calls a framework, and no compiler. NumPy may read what the compiler wrote."""
+    typed = piece.kind is Kind.PYTHON and SESSION in {one.kind for one in piece.repairs}
+    return typed and bool(_CALLS_ANOTHER.search(piece.text)) and not _CALLS_COMPILER.search(piece.text)
+
+
+_CALLS_ANOTHER = re.compile(r"\b(?:torch|jax|tensorflow|tf|onnxruntime|ort)\.\w")
+_CALLS_COMPILER = re.compile(
+    any_of(rf"\b{name}\b" for words in list_vocabularies() for name in words.python.packages)
 )
 
 
@@ -143,7 +163,9 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     below = [piece for piece in outputs if piece.block - 1 in programs and not piece.intro.strip()]
     if below:
         return below  # the output of the program, which the commands run once more in another way
-    return [piece for piece in outputs if piece in printed or piece.cue is not Cue.NONE or is_expected_output(piece)]
+    others = _find_other_sessions(pieces)
+    kept = (piece in printed or piece.cue is not Cue.NONE or piece.block in others for piece in outputs)
+    return [piece for piece, keep in zip(outputs, kept, strict=True) if keep or is_expected_output(piece)]
 
 
 def _lists_packages(text: str) -> bool:

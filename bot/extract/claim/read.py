@@ -22,6 +22,7 @@ from bot.extract.claim.versions import Passage, find_good_versions, find_version
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
 from runners.core.failure.parse import NATIVE, parse_signature
+from runners.core.failure.printed.pairs import holds_one_array
 from runners.core.protocol import Claim, ClaimKind, Signature
 from runners.toolchains import ALL_FAILURES
 
@@ -97,7 +98,7 @@ def read_claim(source: ClaimSource) -> Claim:
             ClaimKind.ERROR
         )  # the wrong value is one of the compiler's own, and ends in an error that nothing quotes
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
-        actual = expected = ""
+        actual, expected = "", expected if kind is ClaimKind.CRASH and holds_one_array(expected) else ""
     if kind is ClaimKind.CRASH:
         signature = _name_signal(signature, f"{source.title}\n{_join_prose(source)}")
     if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(source.title):

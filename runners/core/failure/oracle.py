@@ -37,6 +37,7 @@ from runners.core.failure.printed.pairs import (
     compare_last_values,
     is_other_array,
     prints_array,
+    prints_other_array,
 )
 from runners.core.failure.printed.program import compare_programs
 from runners.core.failure.printed.reading import Reading
@@ -230,6 +231,9 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
             return Classification(outcome=Outcome.MATCH, why=why, signature=seen)
         why = f"compiles, and the report fails while compiling; then it ends with {describe_type(seen.type)}"
         return Classification(outcome=Outcome.PASS, why=why, signature=seen)
+    if seen.type in CHECKS and context.checks_itself and _is_told(claim.told, seen, text, context):
+        why = "the testcase's own check fails, and the report holds what it prints"
+        return Classification(outcome=Outcome.MATCH, why=why, signature=seen)
     if claim.kind is ClaimKind.WRONG_RESULT and claim.actual:
         stdout = "\n".join(step.stdout for step in steps)
         reading = read_output(stdout, context.vocabulary, actual=claim.actual, expected=claim.expected)
@@ -496,6 +500,9 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
             return _classify_result(stdout, everything, context)
         case ClaimKind.ACCEPTED:
             return Classification(outcome=Outcome.MATCH, why=ACCEPTED)
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG if prints_other_array(stdout, claim.expected):
+            why = "runs to its end without the reported failure, and prints other values than the report expects"
+            return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
             return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
         case ClaimKind.COUNT:

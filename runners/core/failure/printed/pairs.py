@@ -154,11 +154,27 @@ def prints_array(output: str, expected: str) -> bool:
 
     ``tensor([[1.5000, 2.0000],⏎ [3.0000, 4.0000]])`` and ``2x2xf32=[1.5 2][3 4]`` are one array.
     """
+    return _measure_from_array(output, expected) <= EQUAL
+
+
+def holds_one_array(text: str) -> bool:
+    """True for a text with one array, all of whose values are given and that is long enough to be recognized."""
+    arrays = _list_groups(text)
+    return len(arrays) == 1 and "..." not in text and MIN_ARRAY <= len(arrays[0]) <= MAX_VALUES
+
+
+def prints_other_array(output: str, expected: str) -> bool:
+    """True if the only printed array of the size of an expected array has other values."""
+    return _measure_from_array(output, expected) > CLEAR
+
+
+def _measure_from_array(output: str, expected: str) -> float:
+    """Return the difference of an expected array from the only printed array of its size; NaN without two such."""
+    if not holds_one_array(expected):
+        return math.nan
     wanted = _list_groups(expected)
-    if len(wanted) != 1 or "..." in expected or not MIN_ARRAY <= len(wanted[0]) <= MAX_VALUES:
-        return False
     printed = [one for one in _list_groups(output[-MAX_OUTPUT_CHARS:]) if len(one) == len(wanted[0])]
-    return len(printed) == 1 and _measure_difference(printed[0], wanted[0]) <= EQUAL
+    return _measure_difference(printed[0], wanted[0]) if len(printed) == 1 else math.nan
 
 
 MIN_ARRAY = 3
@@ -167,6 +183,7 @@ MIN_ARRAY = 3
 
 def _list_groups(text: str) -> list[list[str]]:
     """Return the values of each array. Rows that stand side by side are one array."""
+    text = _TYPED_ROW.sub(r"[\1]", text)
     groups: list[list[str]] = []
     end = -1
     for array in find_arrays(text):
@@ -178,6 +195,10 @@ def _list_groups(text: str) -> list[list[str]]:
             groups.append(values)
         end = begin + len(array)
     return groups
+
+
+_TYPED_ROW = re.compile(r"^[ \t]*(?:\d{1,9}x){1,8}[a-z]\w{0,10}=([^\[\]\n]+)$", re.M)
+"""A row of values behind its type: ``4xf32=1 2 3 4``."""
 
 
 def _is_truth(value: str) -> bool:

@@ -345,6 +345,16 @@ def test_output_below_the_name_of_another_implementation_is_expected(above: str)
     assert (claim.actual, claim.expected) == ("[1. 2. 4.]", "[1. 2. 3.]")
 
 
+@pytest.mark.parametrize(
+    ("call", "is_expected"), [("torch.exp(x)", True), ("tvm.run(x)", False), ("np.load('o.npy')", False)]
+)
+def test_what_a_session_of_another_framework_prints_is_expected(call: str, is_expected: bool) -> None:
+    """The compiler's own run follows in a shell. NumPy may read what that wrote."""
+    session = f"```\n>>> {call}\ntensor([1., 2., 3.])\n```\n\n{CODE}\nIt dies:\n\n"
+    session += "```\n$ python r.py\nSegmentation fault\n```\n"
+    assert extract_claim(session, "tvm segfaults").expected == ("tensor([1., 2., 3.])" if is_expected else "")
+
+
 def test_a_wrong_value_of_the_compiler_that_ends_in_an_error_is_an_error() -> None:
     """The compiler's own shapes are wrong, and the program stops. No value is printed."""
     told = "The export fails since tvm thinks that it is longer. numpy gives `[4, 3, 2, 1]`."

@@ -219,6 +219,27 @@ def test_an_error_may_be_described_in_other_words(told: str, answer: Answer) -> 
     assert judge(claim, Exited(code=1), stderr=f"Traceback (most recent call last):\n{said}").answer is answer
 
 
+@pytest.mark.parametrize(
+    ("printed", "outcome"),
+    [("5xf32=31 2 43 4 35", Outcome.PASS), ("5xf32=31 2 43 4 5", Outcome.OTHER_FAILURE), ("2xf32=1 2", Outcome.PASS)],
+)
+def test_a_crash_that_became_a_wrong_value_is_not_clean(printed: str, outcome: Outcome) -> None:
+    claim = Claim(kind=ClaimKind.CRASH, expected="tensor([31.,  2., 43.,  4., 35.])")
+    assert judge(claim, Exited(code=0), stdout=f"EXEC @main\n{printed}\n").outcome is outcome
+
+
+ROW = "not in the language that the driver reads: ['atan2f', 'hypotf']\n"
+
+
+@pytest.mark.parametrize(("told", "outcome"), [(ROW, Outcome.MATCH), ("", Outcome.OTHER_FAILURE)])
+def test_a_check_that_prints_what_the_report_holds_fails_as_reported(told: str, outcome: Outcome) -> None:
+    """The report is about a driver's error, and its program checks the text that the driver would read."""
+    driver = Signature(type="mlir-error", message="implicit declaration of function is invalid")
+    claim = Claim(kind=ClaimKind.ERROR, signature=driver, told=f"The names do not exist in the driver. {told}")
+    failed = "Traceback (most recent call last):\nAssertionError: ['atan2f', 'hypotf']\n"
+    assert judge(claim, Exited(code=1), stdout=ROW, stderr=failed, checks_itself=True).outcome is outcome
+
+
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)

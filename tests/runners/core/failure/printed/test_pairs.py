@@ -46,6 +46,7 @@ TENSOR = "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]])"
         ("[[1.5 2. ]\n [3.  4. ]]", TENSOR, True),
         ("2x2xf32=[1.5 2][3 4]\n2x2xf32=[0 0][0 0]", TENSOR, False),
         ("2x2xf32=[1.5 2][3 4]\n3xf32=[0 0 0]", TENSOR, True),
+        ("4xf32=1.5 2 3 4", "tensor([1.5, 2., 3., 4.])", True),
         ("2x2xf32=[1.5 2][3 4]", "[1.5 ... 4.]", False),
         ("[1 2]", "[1 2]", False),
         ("[[[[1 2", TENSOR, False),
@@ -53,6 +54,7 @@ TENSOR = "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]])"
     ],
     ids=[
         *("notation", "other values", "an array of numpy", "two arrays of its size", "another size"),
+        "a row behind its type",
         *("values left out", "few values", "open", "empty"),
     ],
 )
