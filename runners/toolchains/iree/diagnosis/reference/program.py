@@ -17,7 +17,7 @@ from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
-from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo
+from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo, sort
 from runners.toolchains.iree.diagnosis.reference.dialects.tensor import run_tensor
 from runners.toolchains.iree.diagnosis.reference.dialects.tosa import run_tosa
 from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_function, read_arguments, run_line
@@ -133,6 +133,8 @@ def _run_body(
                     if name == "softmax"
                     else run_loops(statement.text, values, program.maps)
                 )
+            case "iree_linalg_ext" if name == "sort":
+                results = sort(statement, [values[one] for one in statement.operands], run_region)
             case "scf":
                 results = run_flow(statement, [values[one] for one in statement.operands], run_region)
             case "util.global":

@@ -421,11 +421,13 @@ def _select_and_scatter(statement: Statement, operands: Sequence[Values], run_re
     )
 
 
-def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
-    """Sort all operands along one dimension by the comparison in the region. The sort is stable.
+def sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
+    """Sort all operands along one dimension by the comparison in the region.
 
-    Unknown with NaN, for which a comparison of floats is no strict weak order.
+    Unknown with NaN, for which a comparison of floats is no strict weak order. A sort that is not called stable leaves
+    the order of different rows open that compare as equal.
     """
+    is_stable = re.search(r"is_stable\s*=\s*true", statement.attributes) is not None
     shape = operands[0].shape
     at = (read_integers(statement.attributes, "dimension") or (len(shape) - 1,))[0]
     listed = [list(list_elements(one)) for one in operands]
@@ -438,7 +440,10 @@ def _sort(statement: Statement, operands: Sequence[Values], run_region: RunRegio
         return bool(run_region(statement.regions[0], pairs)[0].numbers[0])
 
     def order(a: tuple[Number, ...], b: tuple[Number, ...]) -> int:
-        return -1 if is_less(a, b) else int(is_less(b, a))
+        place = -1 if is_less(a, b) else int(is_less(b, a))
+        if not (place or is_stable) and a != b:
+            raise UndefinedResult("the order of rows that compare as equal")
+        return place
 
     check_steps(math.prod(shape) * max(1, shape[at]).bit_length() * 4)
     for row in rows:
@@ -510,7 +515,7 @@ _SEVERAL: Mapping[str, Callable[[Statement, Sequence[Values], RunRegion], Sequen
     "reduce": _reduce,
     "reduce_window": _reduce_window,
     "select_and_scatter": _select_and_scatter,
-    "sort": _sort,
+    "sort": sort,
     "scatter": _scatter,
     "top_k": _top_k,
 }
