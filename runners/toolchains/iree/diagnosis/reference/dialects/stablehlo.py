@@ -424,8 +424,8 @@ def _select_and_scatter(statement: Statement, operands: Sequence[Values], run_re
 def sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
     """Sort all operands along one dimension by the comparison in the region.
 
-    Unknown with NaN, for which a comparison of floats is no strict weak order. A sort that is not called stable leaves
-    the order of different rows open that compare as equal.
+    Unknown with NaN, for which a comparison of floats is no strict weak order. A sort that is not called
+    stable leaves the order of different rows open that compare as equal.
     """
     is_stable = re.search(r"is_stable\s*=\s*true", statement.attributes) is not None
     shape = operands[0].shape
