@@ -21,6 +21,7 @@ from runners.core.findings import (
     CALL_FAULT,
     CONTROL,
     FAILURE_GONE,
+    HELPERS,
     LEVEL,
     MOVED,
     MOVED_IN,
@@ -207,7 +208,7 @@ _RULES = {
     Rule.OTHER_ACCESS: "accesses {of} beside what its `T.reads` and `T.writes` declare, which schedules trust",
     Rule.ARGUMENT_ORDER: "has the order of {of}, and the function takes its parameters in the order of definition",
     Rule.SAFEGUARD_OFF: "switches a safeguard of the compiler off by {of}, and does not keep its conditions",
-    Rule.CHANGES_VALUES: "changes values by definition, so that values before and after {of} differ",
+    Rule.CHANGES_VALUES: "changes values by definition, as its documentation says",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
     Rule.WRONG_EXTENT: "takes {of} for an extent, and gives the shape another number of elements than the tensor has",
 }
@@ -480,7 +481,8 @@ def _describe_definition(evidence: Evidence) -> str:
                 f" the definitions of its operations, the value is {_name(evidence, 'expected')}"
             )
         case Vote.AGREES:
-            return f"{_on(evidence)}, the program returns what the definitions of its operations give"
+            wrote = f"; {_names(evidence, HELPERS)} wrote some of them" if evidence.get(HELPERS) else ""
+            return f"{_on(evidence)}, the program returns what the definitions of its operations give{wrote}"
         case never:
             assert_never(never)
 

@@ -17,6 +17,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import PRINTS_EXPECTED
+from runners.core.findings import HELPERS
 from runners.core.protocol import (
     ANY_ERROR,
     SAID_TO_WORK,
@@ -825,7 +826,7 @@ def test_a_vote_on_a_program_that_the_accused_function_wrote_is_none(
 ) -> None:
     """The function may have written other operations than its name says, and the vote is on what it wrote."""
     claim = msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT, accused=accused)
-    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True, "helpers": ["ceildiv"]}
+    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True, HELPERS: ["ceildiv"]}
     right = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)
     verdict = judge(evidence((M, M, M, M), plan=msgspec.structs.replace(PLAN, claim=claim), findings=(right,)))
     assert verdict.kind is kind

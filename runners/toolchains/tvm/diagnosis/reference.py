@@ -112,7 +112,8 @@ def _report_vote(claim: _Evidence, vote: Vote, version: str) -> Finding:
     told: dict[str, object] = {key: value for key, value in values.items() if value and vote is Vote.DIFFERS}
     name = BY_DEFINITION if claim.by == "definitions" else claim.by
     if name == BY_DEFINITION:
-        told = {EXACT: claim.exact, HELPERS: list(claim.helpers)} if vote is Vote.AGREES else told
+        if vote is Vote.AGREES:
+            told = {EXACT: claim.exact, **({HELPERS: list(claim.helpers)} if claim.helpers else {})}
         told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
     if name == BY_POINTS:
         told[REFUTED_BY] = "a fact about the variables that excludes this point"
