@@ -72,7 +72,7 @@ def wrote_accused(finding: Finding, evidence: Evidence) -> bool:
     The function may have written other operations than its name says, so that the vote is not on the function.
     """
     helpers = finding.evidence.get(HELPERS)
-    return isinstance(helpers, list) and not set(evidence.plan.claim.accused).isdisjoint(helpers)
+    return isinstance(helpers, list) and any(name in helpers for name in evidence.plan.claim.accused)
 
 
 def name_reference(reference: str) -> str:

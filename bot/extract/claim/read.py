@@ -94,9 +94,7 @@ def read_claim(source: ClaimSource) -> Claim:
         actual = "nan"
     silent = signature is None and not actual
     if kind is ClaimKind.WRONG_RESULT and silent and _TELLS_ERROR.search(_join_prose(source)):
-        kind = (
-            ClaimKind.ERROR
-        )  # the wrong value is one of the compiler's own, and ends in an error that nothing quotes
+        kind = ClaimKind.ERROR  # a wrong value of the compiler's own, such as a shape, ends in an error
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.ACCEPTED):
         actual, expected = "", expected if kind is ClaimKind.CRASH and holds_one_array(expected) else ""
     if kind is ClaimKind.CRASH:

@@ -79,7 +79,7 @@ def _add_python_step(work: Workspace, argv: list[str]) -> None:
 def _add_import_step(work: Workspace, argv: list[str]) -> None:
     """Add the call of a program that translates a model, which a script of the report writes, or which is missing."""
     for model in (argv[i] for i in _find_inputs(argv)):
-        if model not in work.files:
+        if model not in work.files and model not in work.produced:
             work.add_missing(model)
     if (target := _find_output(argv)) is not None:
         work.produced.add(target)
