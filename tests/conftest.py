@@ -27,8 +27,6 @@ def pytest_collection_finish() -> None:
 SLOW = ("sandbox", "compilers", "contract", "thorough")
 """Marks of tests that wait or compute for long, the slowest kind first."""
 MEASURING = Path(__file__).parent / "runners" / "sandbox" / "test_host_memory.py"
-FLOWS = Path(__file__).parent / "flow"
-"""Tests of whole commands and workflows: a single test takes up to two minutes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,7 +37,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _rank(item: pytest.Item) -> int:
     """Tests that read counters of the whole machine run beside compilers, not beside attacks on these counters."""
     if item.path == MEASURING:
-        return -2
-    if item.path.parent == FLOWS:
         return -1
     return min((place for place, name in enumerate(SLOW) if item.get_closest_marker(name)), default=len(SLOW))
