@@ -238,6 +238,8 @@ def test_a_check_that_prints_what_the_report_holds_fails_as_reported(told: str, 
     claim = Claim(kind=ClaimKind.ERROR, signature=driver, told=f"The names do not exist in the driver. {told}")
     failed = "Traceback (most recent call last):\nAssertionError: ['atan2f', 'hypotf']\n"
     assert judge(claim, Exited(code=1), stdout=ROW, stderr=failed, checks_itself=True).outcome is outcome
+    missing = Claim(kind=ClaimKind.ACCEPTED, told=f"I expect an AssertionError. {told}")
+    assert judge(missing, Exited(code=1), stdout=ROW, stderr=failed, checks_itself=True).outcome is not Outcome.MATCH
 
 
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
