@@ -277,7 +277,11 @@ def _has_assertion(code: str) -> bool:
 
 
 def _is_assertion_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and _name_called(node).startswith("assert_")
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name.startswith("assert_")
+        case _:
+            return False
 
 
 def _ends_by_result(nodes: Sequence[ast.AST]) -> bool:
@@ -285,28 +289,26 @@ def _ends_by_result(nodes: Sequence[ast.AST]) -> bool:
 
     ``sys.exit(main())`` tells one if ``main`` returns something.
     """
-    silent = {
-        node.name
-        for node in nodes
-        if isinstance(node, ast.FunctionDef)
-        and not any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(node))
-    }
-    for node in nodes:
-        if isinstance(node, ast.Call) and _name_called(node) in _EXITS and node.args:
-            match node.args[0]:
-                case ast.Constant(value=status):
-                    told = status not in (0, None)
-                case ast.Call() as call:
-                    told = _name_called(call) not in silent
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return any(_tells_result(node, functions) for node in nodes)
+
+
+def _tells_result(node: ast.AST, functions: Sequence[ast.FunctionDef]) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[status, *_]) if name in _EXITS:
+            match status:
+                case ast.Constant(value=value):
+                    return value not in (0, None)
+                case ast.Call(func=ast.Name(id=called)):
+                    return all(map(_returns_value, (one for one in functions if one.name == called)))
                 case _:
-                    told = True
-            if told:
-                return True
-    return False
+                    return True
+        case _:
+            return False
 
 
 _EXITS = frozenset({"exit", "_exit", "quit"})
 
 
-def _name_called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+def _returns_value(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))

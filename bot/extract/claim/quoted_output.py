@@ -62,7 +62,7 @@ def read_quoted_output(
     actual: list[str] = []
     expected: list[str] = []
     others = _find_other_sessions(pieces)
-    for piece in _list_outputs(pieces):
+    for piece in _list_outputs(pieces, others):
         if compared := _find_compared_values(piece.text):
             actual.append(compared["actual"])
             expected.append(compared["expected"])
@@ -140,7 +140,7 @@ def _drop_parts(shown: Sequence[str]) -> list[str]:
 _VALUE_WORD = re.compile(r"[^\s\[\](),={}]+")
 
 
-def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
+def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piece]:
     """Return the outputs of a report. Below a typed command stands what the command printed.
 
     Where commands have their output, a block that nothing introduces is no output: it may be a part of a
@@ -163,7 +163,6 @@ def _list_outputs(pieces: Sequence[Piece]) -> list[Piece]:
     below = [piece for piece in outputs if piece.block - 1 in programs and not piece.intro.strip()]
     if below:
         return below  # the output of the program, which the commands run once more in another way
-    others = _find_other_sessions(pieces)
     kept = (piece in printed or piece.cue is not Cue.NONE or piece.block in others for piece in outputs)
     return [piece for piece, keep in zip(outputs, kept, strict=True) if keep or is_expected_output(piece)]
 
@@ -390,7 +389,7 @@ _VALUE = r"(?:[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)
 _OF = r"(?: of (?:(?!\b(?:is|are|was)\b)[^.\n]){1,60})?"
 """After "result": what it is the result of."""
 _REFERENCE = re.compile(
-    r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
+    rf"\b(?:(?:{_OTHERS}|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
     rf"|(?:correct|right|expected) (?:value|result|answer|sum|output){_OF} (?:is|would be)):?"
     rf" (?P<value>{_VALUE}(?:(?:,| and|, and)? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
@@ -507,7 +506,7 @@ def _split_at_reference(value: str) -> tuple[str, str, str]:
 
 _INSTEAD = re.compile(
     r"[ \t,;:(!]{1,8}(?:but )?(?:should (?:be|print|give)|expect(?:ed|s|ing)?|instead of|want(?:ed)?|correct(?: is)?"
-    r"|(?:numpy|np|torch|pytorch|onnxruntime|ort)(?: says?| gives?| prints?| returns?)?|rather than)\b"
+    rf"|{_OTHERS}(?: says?| gives?| prints?| returns?)?|rather than)\b"
     r"[ \t]{0,4}[:=]?[ \t]{0,8}(?=[^\n]{0,200}(?:\d|\bnan\b|\binf\b|True|False))",
     re.I,
 )

@@ -209,7 +209,7 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         difference = likeness.why
     elif _is_told(claim.told, seen, text, context):
         return Classification(outcome=Outcome.MATCH, why="the report holds the words of this failure", signature=seen)
-    elif claim.kind is ClaimKind.ERROR and claim.signature is None and _is_described(claim.told, seen.message):
+    elif context.drift is None and claim.signature is None and _is_described(claim, seen.message):
         return Classification(outcome=Outcome.MATCH, why="the report describes this failure", signature=seen)
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
         return Classification(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
@@ -243,7 +243,7 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
             return Classification(outcome=Outcome.MATCH, why=why, signature=_make_output_signature(claim))
     if claim.kind is ClaimKind.ACCEPTED and _is_refused(claim, seen, text, context):
         return Classification(outcome=Outcome.PASS, why=f"{REFUSED}{describe_type(seen.type)}", signature=seen)
-    if _fails_own_check(claim, seen, context):
+    if _fails_own_check(claim, seen, steps, context):
         return Classification(
             outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
         )
@@ -357,22 +357,25 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
 
 MIN_SHARED = 3
 """Words and numbers that a sentence about an error shares with the message which the sentence describes."""
+MIN_SHARED_WORDS = 2
 _TELLS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ure)?|complain\w*|messages?)\b", re.I)
 _CONTENT = re.compile(r"[A-Za-z_]{5,}|\d+")
-_STEM = 6
-_COMMON = frozenset({"error", "errors", "except", "failed", "fails", "value", "valuee", "intern", "check"})
+_STEM = 5
+_COMMON = frozenset({"error", "excep", "faile", "fails", "value", "inter", "check"})
 """Stems of words that many messages have: ``ValueError``, ``InternalError: Check failed``."""
 
 
-def _is_described(told: str, message: str) -> bool:
-    """True if a sentence of the report tells of an error in its own words, and shares words and values with it.
+def _is_described(claim: Claim, message: str) -> bool:
+    """True if a sentence of a report on an error tells of it in its own words, and shares words and values with it.
 
     "the error says that the shapes (2, 4) and (6,) can't be broadcast": the message has "not broadcastable".
     """
+    if claim.kind is not ClaimKind.ERROR:
+        return False
     said = _list_stems(message[:MAX_ERROR_CHARS])
-    sentences = re.split(r"[.!?](?=\s)|\n\s*\n", told[:MAX_ERROR_CHARS])
+    sentences = re.split(r"[.!?](?=\s)|\n\s*\n", claim.told[:MAX_ERROR_CHARS])
     shared = (said & _list_stems(one) for one in sentences if _TELLS.search(one))
-    return any(len(one) >= MIN_SHARED and any(map(str.isalpha, one)) for one in shared)
+    return any(len(one) >= MIN_SHARED and sum(map(str.isalpha, one)) >= MIN_SHARED_WORDS for one in shared)
 
 
 def _list_stems(text: str) -> set[str]:
@@ -460,14 +463,16 @@ def _gets_past_compiling(claim: Claim, steps: Sequence[StepResult], compilers: C
     return compiled and bool(steps[-1].argv) and steps[-1].argv[0] not in compilers
 
 
-def _fails_own_check(claim: Claim, seen: Signature, context: OracleContext) -> bool:
+def _fails_own_check(claim: Claim, seen: Signature, steps: Sequence[StepResult], context: OracleContext) -> bool:
     """True if a report of wrong values quotes no failed check, and the testcase's own check fails.
 
-    The check asserts, compares with a file, or ends the program by its result: ``sys.exit(0 if close else 1)``.
+    The check asserts, compares with a file, or ends a script by its result: ``sys.exit(0 if close else 1)``. A tool
+    that only ends with a status failed otherwise.
     """
     if claim.kind is not ClaimKind.WRONG_RESULT:
         return False
-    told = context.checks_itself and seen.type.startswith(_STATUS) and seen.type != _REFUSED_CALL
+    script = context.checks_itself and bool(steps) and steps[-1].argv[:1] == ("python",)
+    told = script and seen.type.startswith(_STATUS) and seen.type != _REFUSED_CALL
     return (told or seen.type in CHECKS) and (claim.signature is None or claim.signature.type == OUTPUT)
 
 

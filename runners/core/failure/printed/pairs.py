@@ -159,8 +159,12 @@ def prints_array(output: str, expected: str) -> bool:
 
 def holds_one_array(text: str) -> bool:
     """True for a text with one array, all of whose values are given and that is long enough to be recognized."""
+    return bool(_find_one_array(text))
+
+
+def _find_one_array(text: str) -> list[str]:
     arrays = _list_groups(text)
-    return len(arrays) == 1 and "..." not in text and MIN_ARRAY <= len(arrays[0]) <= MAX_VALUES
+    return arrays[0] if len(arrays) == 1 and "..." not in text and MIN_ARRAY <= len(arrays[0]) <= MAX_VALUES else []
 
 
 def prints_other_array(output: str, expected: str) -> bool:
@@ -170,11 +174,9 @@ def prints_other_array(output: str, expected: str) -> bool:
 
 def _measure_from_array(output: str, expected: str) -> float:
     """Return the difference of an expected array from the only printed array of its size; NaN without two such."""
-    if not holds_one_array(expected):
-        return math.nan
-    wanted = _list_groups(expected)
-    printed = [one for one in _list_groups(output[-MAX_OUTPUT_CHARS:]) if len(one) == len(wanted[0])]
-    return _measure_difference(printed[0], wanted[0]) if len(printed) == 1 else math.nan
+    wanted = _find_one_array(expected)
+    printed = [one for one in _list_groups(output[-MAX_OUTPUT_CHARS:]) if len(one) == len(wanted)] if wanted else []
+    return _measure_difference(printed[0], wanted) if len(printed) == 1 else math.nan
 
 
 MIN_ARRAY = 3

@@ -210,8 +210,9 @@ def test_a_reported_failure_that_looks_like_drift_is_still_a_match() -> None:
         ("wrong shape\nThe error says that the shapes (2, 4) and (6,) can't be broadcast.", Answer.BAD),
         ("wrong shape\nThe shapes (2, 4) and (6,) can't be broadcast here, I think.", Answer.SKIP),
         ("wrong shape\nThe error says that the dtype float32 is not supported.", Answer.SKIP),
+        ("wrong shape\nIt fails with 4 errors, 1 for each shape of 6 rows.", Answer.SKIP),
     ],
-    ids=["its words and values", "no error", "another error"],
+    ids=["its words and values", "no error", "another error", "values and one word"],
 )
 def test_an_error_may_be_described_in_other_words(told: str, answer: Answer) -> None:
     claim = Claim(kind=ClaimKind.ERROR, told=told)
@@ -256,6 +257,13 @@ def test_a_program_that_ends_by_its_result_fails_as_reported(code: int, checks: 
     """``sys.exit(0 if close else 1)`` is a check as ``assert`` is. Status 2 refuses the arguments of a call."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)
     assert judge(claim, Exited(code=code), stdout="[1 2 3]", checks_itself=checks).answer is answer
+
+
+def test_a_tool_that_only_ends_with_a_status_failed_no_check() -> None:
+    """The check of such a testcase is a flag of a later step, which was not reached."""
+    context = OracleContext(claim=Claim(kind=ClaimKind.WRONG_RESULT), vocabulary=ALL_FAILURES, checks_itself=True)
+    compiled = StepResult(argv=("iree-compile", "a.mlir"), ended=Exited(code=1))
+    assert classify_run(Exited(code=1), [compiled], context).answer is Answer.SKIP
 
 
 def test_a_printed_reference_decides_where_the_report_quotes_no_output() -> None:

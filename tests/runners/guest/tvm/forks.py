@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -19,20 +20,28 @@ import signal
 import sys
 import time
 import traceback
+from typing import TypedDict
 
 PROGRAM_S = 240
 STREAMS = ("stdout", "stderr")
+IMPORTED = ("diagnose", "session", "reference.vote")
+"""Guest programs that are imported before the forks, and with them the compiler."""
+
+
+class Request(TypedDict):
+    arguments: list[str]
+    variables: dict[str, str]
+    folder: str
 
 
 def main(root: str) -> None:
     sys.path.insert(0, root)
-    from runners.guest.tvm import diagnose, session  # noqa: F401  # import the compiler before the forks
-    from runners.guest.tvm.reference import vote  # noqa: F401
-
+    for name in IMPORTED:
+        importlib.import_module(f"runners.guest.tvm.{name}")
     del sys.path[0]
     gc.freeze()
     for line in sys.stdin:
-        request = json.loads(line)
+        request: Request = json.loads(line)
         started = time.perf_counter()
         child = os.fork()
         if child == 0:
@@ -43,12 +52,12 @@ def main(root: str) -> None:
         sys.stdout.flush()  # or the next child would write the answer again
 
 
-def _run_and_exit(request: dict[str, object]) -> None:
+def _run_and_exit(request: Request) -> None:
     """End as the interpreter: with the status of SystemExit, or 1 after a traceback."""
     code = 1
     try:
-        _set_up_child(str(request["folder"]), dict(request["variables"]))  # type: ignore[call-overload]
-        sys.argv = [str(argument) for argument in request["arguments"]]  # type: ignore[attr-defined]
+        _set_up_child(request["folder"], request["variables"])
+        sys.argv = request["arguments"]
         sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")
         code = 0

@@ -12,7 +12,8 @@ PASSED = """y = relax.op.nn.batch_norm(x, gamma, beta, mean, var, axis=1)
 one = relax.transform.DecomposeOpsForInference()(module)
 two = tvm.transform.Sequential([DecomposeOpsForInference("main"), relax.transform.LegalizeOps()])(module)
 """
-SCHEDULED = """schedule = tvm.s_tir.Schedule(kernel)
+SCHEDULED = """D = te.compute((4,), lambda i: te.max(C[i], 0.0), "D")
+schedule = tvm.s_tir.Schedule(kernel)
 schedule.fuse_reduction_epilogue(
     "ü", "D"); print(schedule.mod)
 """
@@ -31,7 +32,7 @@ def test_each_pass_is_left_out_of_the_mended_testcase() -> None:
 def test_a_step_of_a_schedule_is_left_out_of_the_mended_testcase() -> None:
     rule = find_documented_change(program(SCHEDULED))
     assert rule is not None
-    assert (rule.operation, rule.line) == ("fuse_reduction_epilogue", 2)
+    assert (rule.operation, rule.line) == ("fuse_reduction_epilogue", 3)
     assert "\nNone; print(schedule.mod)" in rule.mended.files["r.py"]
 
 
@@ -39,11 +40,17 @@ def test_a_step_of_a_schedule_is_left_out_of_the_mended_testcase() -> None:
     "text",
     [
         PASSED.replace("batch_norm", "layer_norm"),
+        PASSED.replace("axis=1", "axis=1, training=False"),
+        SCHEDULED.replace("te.max(", "te.exp("),
+        "exp = relax.transform.FastMathTransform()(module)\n",
         PASSED.replace("DecomposeOpsForInference", "LegalizeOps"),
         SCHEDULED.replace("schedule.fuse", "made = schedule.fuse"),
         SCHEDULED.replace("fuse_reduction_epilogue", "compute_inline"),
     ],
-    ids=["another operator", "another pass", "a result that is used", "another step"],
+    ids=[
+        *("another operator", "a chosen mode", "a linear epilogue", "an approximation"),
+        *("another pass", "a result that is used", "another step"),
+    ],
 )
 def test_other_passes_and_steps_keep_values(text: str) -> None:
     assert find_documented_change(program(text)) is None
