@@ -16,6 +16,7 @@ from runners.core.failure.tensor_difference import OUTCOMES
 from runners.core.findings import (
     ADDED_IN,
     BY_DEFINITION,
+    BY_LIBRARY,
     BY_POINTS,
     BY_REWRITE,
     CALL_FAULT,
@@ -460,6 +461,8 @@ def _describe_reference(evidence: Evidence, summary: str) -> str:
         str(evidence.get("name")), "NumPy"
     )
     source = "from the same model and inputs" if by_onnx else "from the same module and arguments"
+    if evidence.get("name") == BY_LIBRARY:
+        source = "in place of the compiler's operator library, from the same arguments"
     match evidence.get(VOTE):
         case Vote.DIFFERS:
             at = f" at {_name(evidence, 'at')}" if evidence.get("at") else ""

@@ -13,7 +13,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
 from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE, TWINS_DIFFER
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, HELPERS, LEVEL, Vote, get_vote
+from runners.core.findings import BY_DEFINITION, BY_LIBRARY, BY_POINTS, BY_REWRITE, HELPERS, LEVEL, Vote, get_vote
 from runners.core.protocol import Answer, Finding, FindingKind
 from runners.toolchains import find_toolchain
 
@@ -23,6 +23,7 @@ ONNX = "ONNX's evaluator, from the same model and inputs"
 OWN = "a computation of the testcase's own, without the compiler"
 
 
+LIBRARY = "NumPy in place of the compiler's operator library"
 ROUND_TRIP = "the compiler's own object, before it was printed and read again"
 FRAMEWORK = "the framework's own run of the model that the testcase exports"
 ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
@@ -30,6 +31,7 @@ REWRITE = "the same function before the pass or the schedule, with generated arg
 POINTS = "the expression itself, evaluated at points of its domain"
 _VOTERS = {
     BY_DEFINITION: DEFINITIONS,
+    BY_LIBRARY: LIBRARY,
     BY_POINTS: POINTS,
     BY_REWRITE: REWRITE,
     "ONNX": ONNX,
@@ -85,6 +87,7 @@ _SHORT = {
     ONNX: "ONNX's evaluator",
     ONNX_SHAPES: "ONNX's shape inference",
     DEFINITIONS: "an interpreter of the operations' definitions",
+    LIBRARY: "NumPy in place of the operator library",
     POINTS: "the expression's own values",
     REWRITE: "the same function before the pass or the schedule",
     FRAMEWORK: "the framework's own run of the exported model",

@@ -11,6 +11,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.references import (
     DEFINITIONS,
     FRAMEWORK,
+    LIBRARY,
     NUMPY,
     ONNX,
     ONNX_SHAPES,
@@ -176,6 +177,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         ONNX: Ground.REFERENCE_DIFFERS,
         ONNX_SHAPES: Ground.REFERENCE_DIFFERS,
         DEFINITIONS: Ground.REFERENCE_DIFFERS,
+        LIBRARY: Ground.REFERENCE_DIFFERS,
         FRAMEWORK: Ground.REFERENCE_DIFFERS,
         OWN: Ground.OWN_REFERENCE,
     }
@@ -234,7 +236,9 @@ def _find_refutation(votes: Sequence[ReferenceVote], evidence: Evidence) -> Refe
     """
     if any(one.wrong and one.reference != OWN for one in votes) or evidence.find_disagreeing():
         return None
-    right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, ONNX, DEFINITIONS)), None)
+    right = next(
+        (one for one in votes if not one.wrong and one.reference in (NUMPY, ONNX, DEFINITIONS, LIBRARY)), None
+    )
     if right is None or right.reference == ONNX:
         return right
     failing = [seen for seen in evidence.list_originals() if seen.version == right.version]
@@ -274,7 +278,7 @@ def _find_rounding(votes: Sequence[ReferenceVote], evidence: Evidence) -> tuple[
 
     A pass that changes the last digits is no fault, so the builds without the pass do not count here.
     """
-    right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, DEFINITIONS)), None)
+    right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, DEFINITIONS, LIBRARY)), None)
     failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
     messages = [seen.signature.message if seen.signature is not None else "" for seen in failing]
     told = [_RELATIVE_DIFFERENCE.search(message) for message in messages]

@@ -27,8 +27,9 @@ _LIMITS = {
 relative to the element, plus a twentieth of the largest element."""
 
 
-_SMALLEST_NORMAL = 1.2e-38
-"""Of float32: builds may take smaller numbers for zero."""
+_NORMAL = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.2e-5}
+"""The smallest number with all digits of a type. Builds may take smaller numbers for zero."""
+_SMALLEST_NORMAL = _NORMAL["float32"]
 
 
 class Difference:
@@ -41,22 +42,23 @@ class Difference:
 
 
 def compare_values(
-    returned: Value, wide: Value, own: Value, path: str = "", *, exact: bool = False
+    returned: Value, wide: Value, own: Value, path: str = "", *, exact: bool = False, alone: bool = False
 ) -> tuple[str, Difference | None]:
     """Return ``SAME``, ``UNCERTAIN`` or ``DIFFERS``, with the first element that differs.
 
-    With ``exact``, no rounding explains a difference. Subnormal numbers may be zero.
+    With ``exact``, no rounding explains a difference. With ``alone``, no element is a sum over others, whose order
+    the compiler may choose: then an element differs also by its own size. Subnormal numbers may be zero.
     """
     if isinstance(wide, tuple) or isinstance(returned, tuple):
         if not (isinstance(wide, tuple) and isinstance(returned, tuple) and len(wide) == len(returned)):
             return UNCERTAIN, None
         parts = [
-            compare_values(one, first, second, f"{path}[{at}]", exact=exact)
+            compare_values(one, first, second, f"{path}[{at}]", exact=exact, alone=alone)
             for at, (one, first, second) in enumerate(zip(returned, wide, own, strict=True))
         ]
         worst = next((part for part in parts if part[0] == DIFFERS), None)
         return worst or (SAME if all(part[0] == SAME for part in parts) else UNCERTAIN, None)
-    return _compare_arrays(np.asarray(returned), np.asarray(wide), np.asarray(own), path, exact=exact)
+    return _compare_arrays(np.asarray(returned), np.asarray(wide), np.asarray(own), path, exact=exact, alone=alone)
 
 
 def narrow_floats(value: Value) -> Value:
@@ -68,7 +70,9 @@ def narrow_floats(value: Value) -> Value:
         return array.astype("float16") if array.dtype.kind == "f" else value
 
 
-def _compare_arrays(returned: Any, wide: Any, own: Any, path: str, *, exact: bool) -> tuple[str, Difference | None]:
+def _compare_arrays(
+    returned: Any, wide: Any, own: Any, path: str, *, exact: bool, alone: bool
+) -> tuple[str, Difference | None]:
     if returned.shape != wide.shape:
         return DIFFERS, Difference(f"{path}.shape", returned.shape, wide.shape)
     if any(one.dtype.kind not in "biuf" and not _is_float(one) for one in (returned, wide, own)):
@@ -78,7 +82,8 @@ def _compare_arrays(returned: Any, wide: Any, own: Any, path: str, *, exact: boo
         differs = other & ~same
     elif exact:
         value, expected = returned.astype("float64"), own.astype("float64")
-        close = np.abs(value - expected) <= _SMALLEST_NORMAL
+        with np.errstate(invalid="ignore"):
+            close = np.abs(value - expected) <= _SMALLEST_NORMAL
         same = (value == expected) | (np.isnan(value) & np.isnan(expected)) | close
         differs = ~same
     else:
@@ -89,12 +94,27 @@ def _compare_arrays(returned: Any, wide: Any, own: Any, path: str, *, exact: boo
         settled = _measure_error(own, wide) <= min(limits[0] * 10, limits[1])
         same = (from_own <= limits[0]) | (settled & (from_wide <= limits[0]))
         differs = settled & (np.minimum(from_wide, from_own) > limits[1])
+        if alone:
+            differs = differs | _differs_by_own_size(returned, wide, own, limits)
     if np.any(differs):
         at = tuple(int(place[0]) for place in np.nonzero(np.atleast_1d(differs)))
         first = tuple(at) if returned.ndim else ()
         place = path + (str(list(first)) if first else "")
         return DIFFERS, Difference(place, returned[first], wide[first])
     return (SAME if np.all(same) else UNCERTAIN), None
+
+
+def _differs_by_own_size(returned: Any, wide: Any, own: Any, limits: tuple[float, float]) -> Any:
+    """Return True for each element that both evaluations give alike, and of which the result has lost the digits.
+
+    An element below the smallest normal number of its type has few digits anyway.
+    """
+    least = _NORMAL.get(returned.dtype.name, np.inf)
+    returned, wide, own = (one.astype("float64") for one in (returned, wide, own))
+    with np.errstate(all="ignore"):
+        normal = np.isfinite(wide) & (np.abs(wide) >= least)
+        off = [np.abs(one - other) / np.abs(wide) for one, other in ((own, wide), (returned, wide), (returned, own))]
+    return normal & (off[0] <= limits[0]) & (np.minimum(off[1], off[2]) > limits[1])
 
 
 def _is_float(array: Any) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from runners.core.failure.oracle import is_about_values
 from runners.core.findings import (
     BY_DEFINITION,
+    BY_LIBRARY,
     BY_POINTS,
     BY_REWRITE,
     EXACT,
@@ -42,7 +43,7 @@ class _Evidence(msgspec.Struct, frozen=True):
     returned: _Word = ""
     expected: _Word = ""
     at: _Word = ""
-    by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "points", "rewrite"] = "NumPy"
+    by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "library", "points", "rewrite"] = "NumPy"
     operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0", "one memory for two arguments"] = ""
     """The operation whose result is undefined for a value."""
     exact: bool = False
@@ -57,6 +58,7 @@ _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
     "definitions": "an interpreter of its TIR computes from the same arguments",
+    BY_LIBRARY: "NumPy computes in place of TVM's operator library, from the same arguments",
     BY_REWRITE: "before a pass or a schedule that must keep its meaning",
     BY_POINTS: "a point of the domain shows for the same expression",
     "ONNX shapes": "ONNX's shape inference computes from the same model and inputs",
@@ -111,9 +113,11 @@ def _report_vote(claim: _Evidence, vote: Vote, version: str) -> Finding:
     values = {"function": claim.function, "returned": claim.returned, "expected": claim.expected, "at": claim.at}
     told: dict[str, object] = {key: value for key, value in values.items() if value and vote is Vote.DIFFERS}
     name = BY_DEFINITION if claim.by == "definitions" else claim.by
+    if vote is Vote.AGREES and claim.helpers:
+        told[HELPERS] = list(claim.helpers)
     if name == BY_DEFINITION:
         if vote is Vote.AGREES:
-            told = {EXACT: claim.exact, **({HELPERS: list(claim.helpers)} if claim.helpers else {})}
+            told[EXACT] = claim.exact
         told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
     if name == BY_POINTS:
         told[REFUTED_BY] = "a fact about the variables that excludes this point"

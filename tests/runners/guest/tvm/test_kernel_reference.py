@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runners.core.failure.oracle import ASSERTION
-from runners.core.findings import BY_DEFINITION, EXACT as EXACTLY
+from runners.core.findings import BY_DEFINITION, BY_LIBRARY, EXACT as EXACTLY
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
@@ -258,16 +258,77 @@ LIBRARY = """
 from tvm import topi
 A = te.placeholder((2, 3), "float32", "A")
 B = {made}
-b = tensor(np.zeros(2), B.dtype)
-tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor([[1, 2, 3], [-np.inf] * 3], "float32"), b)
+b = tensor(np.zeros([int(one) for one in B.shape]), str(B.dtype))
+tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor([[1, 2, 3], [{low}] * 3], "float32"), b)
 print(b.numpy())
 """
 
 
-@pytest.mark.parametrize("made", ["topi.max(A, axis=1)", "topi.argmax(A, axis=1)"])
-def test_expressions_of_the_compilers_library_cannot_agree(tmp_path: Path, made: str) -> None:
+@cache
+def compare_library() -> dict[str, Any]:
+    return read_report(NEWEST, "reference/library")
+
+
+def test_every_function_of_the_library_agrees_with_numpy() -> None:
+    """One changed element of the result is a difference."""
+    found = compare_library()
+    assert found["missing"] == []
+    assert {name: vote for name, vote in found["votes"].items() if vote != "agrees"} == {}
+    assert {name: vote for name, vote in found["changed"].items() if vote != "differs"} == {}
+
+
+def test_a_call_of_the_library_without_a_defined_value_has_none() -> None:
+    refused = compare_library()["refused"]
+    assert len(refused) > 4
+    assert all(refused.values()), refused
+
+
+@pytest.mark.parametrize(
+    "made", ["topi.max(A, axis=1)", "te.compute((2,), lambda i: topi.argmax(A, axis=1)[i], 'B')"]
+)
+def test_numpy_votes_in_place_of_the_library(tmp_path: Path, made: str) -> None:
     """The library begins a maximum with the lowest finite number: an interpreter would only repeat that."""
-    assert vote(tmp_path, LIBRARY.format(made=made)) == []
+    lines = ask(tmp_path, LIBRARY.format(made=made, low="-np.inf"))
+    told = [(one["evidence"]["by"], one["evidence"]["vote"]) for one in lines if one["kind"] == "reference"]
+    assert told == [("library", "differs")]
+    (known,) = ask_host(lines)
+    assert known["name"] == BY_LIBRARY
+    lines = ask(tmp_path, LIBRARY.format(made=made, low="-4"))
+    (known,) = ask_host(lines)
+    assert (known["name"], known["vote"]) == (BY_LIBRARY, "agrees")
+
+
+@pytest.mark.parametrize("made", ["topi.fast_exp(A)", "topi.max(topi.fast_exp(A), axis=1)"])
+def test_a_function_without_an_equivalent_cannot_agree(tmp_path: Path, made: str) -> None:
+    assert ask_host(ask(tmp_path, LIBRARY.format(made=made, low="-4"))) == []
+
+
+TINY = """
+def run(function, values):
+    A = te.placeholder((2,), "float64", "A")
+    B = te.compute((2,), function(A), "B")
+    b = tensor([0, 0], "float64")
+    tvm.compile(te.create_prim_func([A, B]), target="llvm")(tensor(values, "float64"), b)
+    print(b.numpy())
+
+run({function}, {values})
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "votes"),
+    [
+        # The compiler expands the function into a quotient of differences, which cancel near zero.
+        ("lambda A: lambda i: tvm.tirx.tanh(A[i])", [1e-12, 1.0], [DIFFERS]),
+        ("lambda A: lambda i: tvm.tirx.sinh(A[i])", [1e-12, 1.0], [AGREES]),
+        # The program itself cancels.
+        ("lambda A: lambda i: (A[i] + 1.0) - 1.0", [1e-12, 1.0], [AGREES]),
+    ],
+)
+def test_an_element_that_is_no_sum_is_compared_by_its_own_size(
+    tmp_path: Path, function: str, values: list[float], votes: list[tuple[str, bool | None]]
+) -> None:
+    assert vote(tmp_path, TINY.format(function=function, values=values)) == votes
 
 
 MATMUL = """

@@ -41,6 +41,8 @@ class Evaluated:
     """True if the function has values of a type of floats, so that results may be rounded."""
     approximates: bool = True
     """True if implementations may differ in the last digits of a float."""
+    accumulates: bool = True
+    """True if an element may be a sum over others, whose order the compiler may choose."""
     undefined: str = ""
     """With ``lenient``: what makes a value undefined."""
     masks: tuple[Any, ...] = ()
@@ -60,7 +62,14 @@ def evaluate_kernel(
     with np.errstate(all="ignore"):
         compiler = _KernelCompiler(function, arguments, wide=wide, deadline=deadline, lenient=lenient)
         values = compiler.run_function()
-        return Evaluated(values, compiler.has_floats, compiler.approximates, compiler.undefined, compiler.masks)
+        return Evaluated(
+            values,
+            compiler.has_floats,
+            compiler.approximates,
+            compiler.accumulates,
+            undefined=compiler.undefined,
+            masks=compiler.masks,
+        )
 
 
 class _KernelCompiler(StatementCompiler):

@@ -50,6 +50,8 @@ class ExpressionCompiler:
         self.has_floats = False
         self.approximates = False
         """True if implementations may differ in the last digits: doubles, divisions, functions such as ``exp``."""
+        self.accumulates = False
+        """True if an element is computed from an earlier value of its buffer, as in a sum over others."""
         self._slots: dict[int, int] = {}
         self._initial: Variables = []
         self._at_once = False

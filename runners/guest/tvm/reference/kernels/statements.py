@@ -179,6 +179,7 @@ class StatementCompiler(ExpressionCompiler):
         demand(type.name == str(node.buffer.dtype), "a store of another type")
         lanes = range(max([type.lanes, *(read_type(ir.get_dtype(one)).lanes for one in node.indices)]))
         demand(type.lanes == len(lanes), "a store of one value to many elements")
+        self.accumulates = self.accumulates or _reads_buffer(node.value, node.buffer)
         values = [self._compile(node.value, lane) for lane in lanes]
         places = [self._compile_place(node.buffer, node.indices, lane) for lane in lanes]
         running = self._running if self._at_once else []
@@ -244,6 +245,7 @@ class StatementCompiler(ExpressionCompiler):
         viewed = hash(ir.get_memory(source.args[0]))
         demand(viewed in self._slots, "a buffer without known memory")
         given, slot = self._slots[viewed], self._get_slot(key)
+        self.accumulates = True  # a store and a load may name the same memory differently
 
         def run_declaration(variables: Variables) -> None:
             variables[slot] = variables[given]
@@ -322,6 +324,11 @@ class StatementCompiler(ExpressionCompiler):
             raise jump
 
         return run_jump
+
+
+def _reads_buffer(value: Node, buffer: Node) -> bool:
+    stored = hash(ir.get_memory(buffer))
+    return any(hash(ir.get_memory(ir.get_buffer(load))) == stored for load in ir.iterate_loads(value))
 
 
 def _run_iteration(body: Execute, variables: Variables) -> bool:

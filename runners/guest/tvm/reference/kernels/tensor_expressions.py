@@ -1,6 +1,7 @@
 """Evaluate tensor expressions as the testcase wrote them, before the compiler makes a kernel of these.
 
-Each tensor is computed whole, element by element, from the tensors that its expression reads.
+Each tensor is computed whole, element by element, from the tensors that its expression reads. With a `Library`, the
+tensors that the compiler's library made are computed with NumPy instead.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
 from runners.guest.tvm.reference.kernels.evaluate import Evaluated
 from runners.guest.tvm.reference.kernels.expressions import Evaluate, Variables
+from runners.guest.tvm.reference.kernels.library import Library, LibraryCall, compute_call, get_key
 from runners.guest.tvm.reference.kernels.statements import MAX_ELEMENTS, StatementCompiler
 from runners.guest.tvm.reference.kernels.types import Number, UndefinedAccess, get_array_type, read_type
 from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value, demand
@@ -26,7 +28,7 @@ Cells = list[Number]
 
 
 def evaluate_expressions(
-    arguments: Sequence[Node], given: Sequence[Value], *, wide: bool, deadline: float
+    arguments: Sequence[Node], given: Sequence[Value], *, wide: bool, deadline: float, library: Library | None = None
 ) -> Evaluated:
     """Return what a kernel of these tensors leaves in its arguments.
 
@@ -37,7 +39,7 @@ def evaluate_expressions(
         CannotEvaluate: an expression has no equivalent, or is undefined.
     """
     with np.errstate(all="ignore"):
-        compiler = _TensorCompiler(arguments, given, wide=wide, deadline=deadline)
+        compiler = _TensorCompiler(arguments, given, wide=wide, deadline=deadline, library=library)
         try:
             return Evaluated(compiler.compute(), compiler.has_floats)
         except (TypeError, ValueError, OverflowError, IndexError, RecursionError) as error:
@@ -45,8 +47,17 @@ def evaluate_expressions(
 
 
 class _TensorCompiler(StatementCompiler):
-    def __init__(self, arguments: Sequence[Node], given: Sequence[Value], *, wide: bool, deadline: float) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[Node],
+        given: Sequence[Value],
+        *,
+        wide: bool,
+        deadline: float,
+        library: Library | None,
+    ) -> None:
         super().__init__(wide=wide, deadline=deadline)
+        self._library = library
         demand(len(arguments) == len(given), "the arguments do not fit")
         self._given = list(zip(arguments, given, strict=True))
         self._cells: dict[tuple[int, int], tuple[tuple[int, ...], Cells]] = {}
@@ -93,16 +104,42 @@ class _TensorCompiler(StatementCompiler):
     # ------------------------------------------------------------------------------------------ tensors
 
     def _find_cells(self, tensor: Node) -> tuple[tuple[int, ...], Cells]:
-        key = hash(tensor.op), int(tensor.value_index)
+        key = get_key(tensor)
         if key not in self._cells:
-            demand(ir.get_kind(tensor.op) == "ComputeOp", ir.get_kind(tensor.op))
-            self._cells[key] = self._compute_cells(tensor)
+            call = self._library.find_call(key) if self._library else None
+            if call is not None:
+                self._compute_call(call)
+            else:
+                demand(ir.get_kind(tensor.op) == "ComputeOp", ir.get_kind(tensor.op))
+                self._cells[key] = self._compute_cells(tensor)
         return self._cells[key]
+
+    def _compute_call(self, call: LibraryCall) -> None:
+        """Compute the tensors that a function of the library makes."""
+        results = [(self._get_array_type(one), self._read_shape(one)) for one in call.results]
+        for tensor, value in zip(call.results, compute_call(call, self._read_operand, results), strict=True):
+            kind = value.dtype.kind
+            cells = value.astype({"f": "float64", "b": "int8"}.get(kind, value.dtype)).ravel().tolist()
+            self._cells[get_key(tensor)] = value.shape, cells
+
+    def _read_operand(self, node: Node) -> Value:
+        if not hasattr(node, "value_index"):
+            return self._compile_scalar(node)(self._initial)
+        shape, cells = self._find_cells(node)
+        return np.array(cells).astype(self._get_array_type(node)).reshape(shape)
+
+    def _get_array_type(self, tensor: Node) -> Any:
+        is_wide = self._wide and read_type(str(tensor.dtype)).kind == "f"
+        return np.dtype("float64") if is_wide else get_array_type(str(tensor.dtype))
+
+    def _read_shape(self, tensor: Node) -> tuple[int, ...]:
+        shape = tuple(int(self._compile_scalar(extent)(self._initial)) for extent in tensor.shape)
+        demand(math.prod(shape) <= MAX_ELEMENTS, "a tensor of this size")
+        return shape
 
     def _compute_cells(self, tensor: Node) -> tuple[tuple[int, ...], Cells]:
         operation = tensor.op
-        shape = tuple(int(self._compile_scalar(extent)(self._initial)) for extent in tensor.shape)
-        demand(math.prod(shape) <= MAX_ELEMENTS, "a tensor of this size")
+        shape = self._read_shape(tensor)
         slots = [self._get_slot(hash(axis.var)) for axis in operation.axis]
         body = operation.body[int(tensor.value_index)]
         value = self._compile_reduction(body) if ir.get_kind(body) == "Reduce" else self._compile_scalar(body)

@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
@@ -24,6 +25,7 @@ from runners.guest.tvm.reference.arguments import read_value
 from runners.guest.tvm.reference.ballot import AGREES, DIFFERS, UNDEFINED, Ballot
 from runners.guest.tvm.reference.compare import SAME, compare_values
 from runners.guest.tvm.reference.kernels.evaluate import Evaluated, evaluate_kernel
+from runners.guest.tvm.reference.kernels.library import Library, LibraryCalls
 from runners.guest.tvm.reference.kernels.origins import OWN_PASS, Kernels, Origins, get_symbol, list_kernels
 from runners.guest.tvm.reference.kernels.tensor_expressions import evaluate_expressions
 from runners.guest.tvm.reference.kernels.types import UndefinedResult
@@ -33,12 +35,16 @@ MAX_CALLS = 64
 MAX_SECONDS = 20.0
 """Time for all evaluations."""
 NAME = "definitions"
+BY_LIBRARY = "library"
+"""The voter that computes functions of the compiler's library with NumPy."""
 TIR = "its TIR"
 BEFORE_SCHEDULE = "its TIR before the schedule"
 _REPLACES_PIPELINE = re.compile(r"tir_pipeline|pipeline\s*=|lower_pass|\btransform\.\w+\s*=[^=]")
 _OPERATIONS = ("an overflow", "a shift", "a cast", "clz of 0")
 """Operations whose result is undefined for some values: the beginning of what the interpreter says of them."""
 _SHARED = "one memory for two arguments"
+_RELAXES_FLOATS = re.compile(r"fast.?math|FastMath|reassoc", re.IGNORECASE)
+"""Text of a testcase that lets the compiler compute floats with fewer digits."""
 _OTHER_CLAIM = re.compile(r"structural_equal|Analyzer\(|time_evaluator|pytest\.raises|assertRaises")
 """Text of a testcase that may fail for another reason than the values of its calls."""
 _MAY_CLAIM_MORE = re.compile(r"\.script\(|\.show\(|\btransform\.|\bexcept\b")
@@ -53,6 +59,7 @@ class KernelVoter:
         self._script = script
         self._own_passes = OWN_PASS.search(script) is not None
         self._origins = Origins(ballot, path, script, self._own_passes)
+        self._library = Library(lambda: self._origins.depth > 0)
         self._built: dict[int, tuple[Any, Kernels]] = {}
         """Built objects with the kernels to evaluate, by id."""
         self._files: dict[str, Kernels] = {}
@@ -66,6 +73,7 @@ class KernelVoter:
             return
         self._tvm = tvm = importlib.import_module("tvm")
         self._origins.install()
+        self._library.install()
         homes = (tvm, getattr(tvm, "tirx", None), getattr(tvm, "tir", None))
         for owner, name in [(tvm, "compile"), *((home, "build") for home in homes)]:
             if callable(getattr(owner, name, None)):
@@ -193,6 +201,8 @@ class KernelVoter:
                 # A schedule may have made it so: then the kernel before the schedule says what was meant.
                 undefined = undefined or why
                 if meaning == meanings[-1][0]:
+                    if (calls := self._list_library_calls(kernel)).names:
+                        return self._ask_library(kernel, replace(calls, is_whole=False), name, given, left)
                     if not self._report_undefined(kernel, name, given, left):
                         self._withdraw_undefined(undefined)
                     return
@@ -200,7 +210,8 @@ class KernelVoter:
             if _changes_shared(arguments, arrays, own.values):
                 return self._judge_shared(function, kernel, name, given, left, (own, wide))
             exact = meaning == TIR and _needs_no_rounding(own, wide)
-            vote, where = compare_values(tuple(left), wide.values, own.values, "arguments", exact=exact)
+            alone = meaning == TIR and not (own.accumulates or _RELAXES_FLOATS.search(self._script))
+            vote, where = compare_values(tuple(left), wide.values, own.values, "arguments", exact=exact, alone=alone)
             source, summary = meaning, f"an interpreter of {meaning} computes"
             if vote != SAME:
                 break
@@ -214,6 +225,8 @@ class KernelVoter:
             self._report(vote, f"{summary} from the same arguments", told)
         elif vote != SAME:
             self._ballot.withdraw("the values are neither the same nor different")
+        elif (calls := self._list_library_calls(kernel)).names:
+            self._ask_library(kernel, calls, name, given, left)
         elif not self._is_written(kernel):
             self._ballot.withdraw("the compiler made this kernel: an interpreter would only repeat what it made")
         elif _OTHER_CLAIM.search(self._script):
@@ -222,6 +235,34 @@ class KernelVoter:
             exact = self._ballot.is_exact and not own.has_floats and not _MAY_CLAIM_MORE.search(self._script)
             helpers = list_helpers(self._script, [kernel, *(self._origins.find_expressions(kernel) or ())])
             self._report(AGREES, f"{name} leaves what {summary}", {"exact": exact, "helpers": helpers})
+
+    def _list_library_calls(self, kernel: Node) -> LibraryCalls:
+        """Return the functions of the compiler's library with which the testcase wrote a kernel."""
+        return self._library.list_calls(self._find_expressions(kernel))
+
+    def _find_expressions(self, kernel: Node) -> list[Node]:
+        """Return the tensors and variables of a kernel of tensor expressions; none for another kernel."""
+        return self._origins.find_expressions(self._origins.find_before_schedule(kernel) or kernel) or []
+
+    def _ask_library(self, kernel: Node, calls: LibraryCalls, name: str, given: list[Any], left: list[Any]) -> None:
+        """Vote on a kernel whose expressions the compiler's library wrote, with NumPy in the place of the library."""
+        expressions = self._find_expressions(kernel)
+        own, wide = self._evaluate(functools.partial(evaluate_expressions, expressions, library=self._library), given)
+        vote, where = compare_values(tuple(left), wide.values, own.values, "arguments")
+        if vote == DIFFERS and where is not None:
+            summary = f"{name} leaves {where.returned} at {where.path}; NumPy computes {where.expected}"
+            told = {"function": name[:80], "returned": where.returned, "expected": where.expected, "at": where.path}
+            self._report(vote, summary, {**told, "by": BY_LIBRARY})
+        elif vote != SAME:
+            self._ballot.withdraw("the values are neither the same nor different")
+        elif not calls.is_whole:
+            self._ballot.withdraw("another function of the compiler's library made an expression")
+        elif _OTHER_CLAIM.search(self._script):
+            self._ballot.withdraw("the testcase may fail for another reason than these values")
+        elif not self._ballot.silent:
+            known = {one.rpartition(".")[2] for one in calls.names}
+            helpers = [one for one in list_helpers(self._script, [kernel, *expressions]) if one not in known]
+            self._report(AGREES, f"{name} leaves what NumPy computes", {"helpers": helpers, "by": BY_LIBRARY})
 
     def _report_undefined(self, kernel: Node, name: str, given: list[Any], left: list[Any]) -> bool:
         """Report a call of the testcase's own kernel some of whose results are undefined; False if others may differ.
