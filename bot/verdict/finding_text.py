@@ -291,6 +291,10 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f"{_name(evidence, 'function')} adds the bytes of an array for the parameter {_name(evidence, 'name')}, which"
         f" the program reads as {_name(evidence, 'taken')}: the array has another type"
     ),
+    CallFault.NOTATION: lambda evidence: (
+        f"line {_number(evidence, 'line')} of {_name(evidence, 'file')} is in a notation of older releases; its"
+        f" successor is {_name(evidence, 'successor')}"
+    ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"
         " release"

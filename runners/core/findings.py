@@ -116,6 +116,7 @@ class CallFault(StrEnum):
     TYPE_REPLACED = "type-replaced"
     OPTION = "option"
     PARAMETER = "parameter"
+    NOTATION = "notation"
 
 
 class Moved(StrEnum):

@@ -145,7 +145,9 @@ _CUE_WORDS = (
         Cue.OUTPUT,
         r"\b(?:outputs?|prints?|printed|gives?|generates|produces|yields|result(?:s|ed)? (?:is|in|are)|actual"
         r"|traceback|stack ?trace|error (?:message|log)|log\b|backtrace|then comes|(?:stop|fail|die)s? with"
-        r"|errors? out|following error|errors? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with)\b"
+        r"|errors? out|following error|errors? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with"
+        r"|becomes|turns into|ends up as"
+        r"|(?:is|gets) (?:converted|folded|rewritten|transformed|translated|turned) (?:in)?to)\b"
         r"[^.\n]{0,80}$",
     ),
     (

@@ -54,10 +54,25 @@ def split_document(document: Document) -> tuple[Piece, ...]:
     if all(p.kind is not Kind.MLIR for p in (*pieces, *unfenced)) and (function := find_mlir_in_sentence(document)):
         unfenced = (*unfenced, function)
     cells = (cell for cell in find_cells(document) if cell.lines[0] not in covered)
-    return tuple(_inherit_cues(sorted([*pieces, *unfenced, *cells], key=lambda p: p.lines)))
+    ordered = sorted([*pieces, *unfenced, *cells], key=lambda p: p.lines)
+    return tuple(_inherit_cues(_name_inputs(ordered)))
 
 
 _OUTPUTS = {Kind.OUTPUT, Kind.TRACEBACK, Kind.CONFIG}
+
+
+def _name_inputs(pieces: Sequence[Piece]) -> list[Piece]:
+    """Give the name between two programs to the program above, if the program below is output.
+
+    "`mlir-opt a.mlir` prints:" names the input of the command.
+    """
+    named = list(pieces)
+    for at in range(1, len(named)):
+        above, piece = named[at - 1 : at + 1]
+        is_output = piece.kind is Kind.MLIR and piece.cue in (Cue.OUTPUT, Cue.QUOTED) and piece.name in piece.intro
+        if piece.name and is_output and above.kind is Kind.MLIR and above.cue not in (Cue.OUTPUT, Cue.QUOTED):
+            named[at - 1 : at + 1] = replace(above, name=above.name or piece.name), replace(piece, name="")
+    return named
 
 
 def _inherit_cues(pieces: Sequence[Piece]) -> Iterator[Piece]:

@@ -23,6 +23,7 @@ from bot.verdict.references import (
 from bot.verdict.rules.invalid_repro import is_taken_now
 from bot.verdict.rules.phrases import join_names, list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
+from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
@@ -82,8 +83,7 @@ def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
     """
     signature = evidence.plan.claim.signature
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
-    message = signature.message if signature is not None and signature.type in NATIVE else ""
-    asserted = any(one.search(message) for one in vocabulary.left_out_assertions)
+    asserted = signature is not None and is_left_out_assertion(signature, vocabulary)
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not asserted:
         return verdict
     why = "the reported assertion cannot fail here: the releases are built without assertions"

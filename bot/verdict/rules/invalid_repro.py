@@ -11,7 +11,17 @@ from bot.verdict.finding_text import describe_finding
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.findings import KINDS, LEVEL, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
+from runners.core.findings import (
+    CALL_FAULT,
+    KINDS,
+    LEVEL,
+    ORIGIN,
+    Blame,
+    CallFault,
+    explain_proof,
+    get_blame,
+    prints_another_value,
+)
 from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -207,6 +217,7 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
     """True if a finding blames the testcase. Where runs disagree, a clean control may be luck and does not count.
 
     A wrong call is not blamed where a release takes it, or where the report says that the tool promises to take it.
+    An older notation is blamed although the older releases take it.
     """
     if get_blame(finding) is not Blame.TESTCASE:
         return False
@@ -216,7 +227,8 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
         return True
     named = [finding.evidence.get(key) for key in ("name", "given", "function")]
     defended = any(isinstance(name, str) and is_defended(name, evidence.defences) for name in named)
-    return not defended and not evidence.find_versions(Answer.GOOD)
+    taken = evidence.find_versions(Answer.GOOD) and finding.evidence.get(CALL_FAULT) != CallFault.NOTATION
+    return not defended and not taken
 
 
 def _list_doubts(finding: Finding) -> tuple[Ground, ...]:

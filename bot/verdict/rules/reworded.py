@@ -125,13 +125,15 @@ def _read_statement(seen: Observation, files: Mapping[str, str]) -> tuple[str, i
 def find_diagnostic(evidence: Evidence, version: str) -> str | None:
     """Return the diagnostic with which a release rejects a program on which others crash, quoted; None without one.
 
-    A diagnostic points into the program, so the compiler has read the program and has not crashed. Where the posted
-    program cannot run on the release, its ported form counts.
+    A diagnostic points into the program, so the compiler has read the program and has not crashed. Where the release
+    does not read the posted program, its ported form counts.
     """
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
-    if all(seen.outcome is Outcome.INCOMPATIBLE for seen in runs):
-        runs = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]
+    ported = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]
+    incompatible = all(seen.outcome is Outcome.INCOMPATIBLE for seen in runs)
+    if incompatible or (ported and all(is_rejected(seen, vocabulary) for seen in runs)):
+        runs = ported
     told = [seen.signature for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
     types = {*vocabulary.diagnostic_errors, COMPILER_DIAGNOSTIC}
     if not runs or len(told) < len(runs) or any(one.type not in types or not one.message for one in told):

@@ -50,6 +50,9 @@ def compare_signatures(
     frames = _count_common_frames(reported, observed)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
     same_type = _is_same_type(reported.type, observed.type, vocabulary)
+    if both_crash and not same_type and frames is None and is_left_out_assertion(reported, vocabulary):
+        why = f"{name_type(observed.type)}, where the report fails an assertion that releases are built without"
+        return Similarity(score=SAME, why=why)
     if not (same_type or (both_crash and frames) or _may_be_reprinted(reported, observed, vocabulary)):
         return Similarity(
             score=0.0, why=f"ends with {describe_type(observed.type)}, the report with {describe_type(reported.type)}"
@@ -263,6 +266,11 @@ def _compare_crashes(
     if words is not None:
         return Similarity(score=0.9, why=f"{name_type(observed.type)} with the same message")
     return Similarity(score=0.75, why=f"{name_type(observed.type)}, as reported; no stack to compare")
+
+
+def is_left_out_assertion(reported: Signature, vocabulary: FailureVocabulary) -> bool:
+    """True for a failed assertion of the compiler's C++ code without which a release goes on, often to a crash."""
+    return reported.type in NATIVE and any(one.search(reported.message) for one in vocabulary.left_out_assertions)
 
 
 def _may_be_reprinted(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> bool:

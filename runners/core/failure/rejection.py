@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runners.core.protocol import Observation, Outcome
+from runners.core.protocol import Observation, Outcome, Signature
 from runners.core.toolchain.failures import FailureVocabulary
 
 
@@ -10,5 +10,10 @@ def is_rejected(seen: Observation, vocabulary: FailureVocabulary) -> bool:
     """True if the build refused to read the text. Such a run is no evidence about the reported failure."""
     if seen.outcome is Outcome.INCOMPATIBLE:
         return True
-    message = seen.signature.message if seen.signature is not None else ""
-    return seen.outcome is Outcome.OTHER_FAILURE and any(p.search(message) for p in vocabulary.rejections)
+    told = seen.signature
+    return seen.outcome is Outcome.OTHER_FAILURE and told is not None and refuses_text(told, vocabulary)
+
+
+def refuses_text(signature: Signature, vocabulary: FailureVocabulary) -> bool:
+    """True if the message is one by which a build refuses a text, also where the report is about this refusal."""
+    return any(pattern.search(signature.message) for pattern in vocabulary.rejections)

@@ -864,6 +864,25 @@ def test_a_crash_that_became_a_diagnostic_is_fixed() -> None:
     assert judge(evidence((P, M, M, None), refused("1.3", said), plan=wrong)).kind is VerdictKind.INCONCLUSIVE
 
 
+def test_a_refused_notation_is_no_diagnostic_beside_its_port() -> None:
+    """MLIR's syntax changed: what the ported text ends with says whether the crash is gone."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=Claim(kind=ClaimKind.CRASH))
+    syntax = Signature(type="mlir-error", message="custom op 'tosa.reduce_sum' expected 'axis'")
+    said = Signature(type="mlir-error", message="failed to legalize operation 'tosa.reduce_sum'")
+    again = observe("1.2", M, attempt=2)
+    gone, stays = (
+        judge(evidence((P, M, M, None), again, refused("1.3", syntax), ported, plan=plan))
+        for ported in (
+            observe("1.3", S, variant=Variant.PORTED, signature=said),
+            observe("1.3", S, variant=Variant.PORTED, signature=Signature(type="SIGSEGV")),
+        )
+    )
+    assert gone.kind is VerdictKind.FIXED
+    assert "failed to legalize" in gone.headline
+    assert stays.kind is not VerdictKind.FIXED
+
+
 def test_what_only_forks_run_cleanly_is_not_testable() -> None:
     """No release has the API of the testcase, and a port that runs cleanly is an answer of a release."""
     forked = observe("1.0", P, fork="a fork at 123")

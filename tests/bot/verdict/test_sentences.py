@@ -186,6 +186,11 @@ def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
             "no known release of `iree-compile` has the flag `--x`",
         ),
         (
+            CallFault.NOTATION,
+            {"file": "a.mlir", "line": 2, "successor": "x axis(1)"},
+            "line 2 of `a.mlir` is in a notation of older releases; its successor is `x axis(1)`",
+        ),
+        (
             CallFault.DEVICE,
             {"program": "iree-run-module", "flag": "--device", "name": "cpu"},
             "`--device` of `iree-run-module` takes no `cpu` in any known release",

@@ -146,6 +146,26 @@ def test_a_stack_that_breaks_off_behind_its_callees_is_compared_by_their_class()
         assert compare_signatures(reported, observed, ALL_FAILURES).score == score
 
 
+@pytest.mark.parametrize(
+    ("asserted", "stack", "same"),
+    [
+        ('isa<To>(Val) && "cast<Ty>() argument of incompatible type!"', "", True),
+        ("isa<To>(Val)", STACK.format(function="Pack"), False),  # it has a stack to compare, and another one
+        ("LLVM ERROR: out of memory", "", False),  # no assertion
+    ],
+)
+def test_a_crash_may_be_an_assertion_that_releases_leave_out(asserted: str, stack: str, same: bool) -> None:
+    reported = parse_signature(
+        f"iree-opt: Casting.h:572: To cast(From): Assertion `{asserted}' failed.\n{stack}",
+        ALL_FAILURES,
+        Signalled(code=6),
+    )
+    observed = parse_signature(STACK.format(function="Fold"), ALL_FAILURES, Signalled(code=11))
+    assert reported is not None
+    assert observed is not None
+    assert (compare_signatures(reported, observed, ALL_FAILURES).score >= SAME) is same
+
+
 def test_a_parser_that_passes_an_error_on_does_not_change_it() -> None:
     """TVM's script parser raises it again as its own, with the line of the script."""
     words = "Flip wants an axis of the tensor's own, this is not one"

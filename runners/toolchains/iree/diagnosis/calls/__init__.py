@@ -10,6 +10,7 @@ from runners.toolchains.iree.diagnosis.calls.demoted import (
     find_demoted_argument,
     find_demoted_values,
 )
+from runners.toolchains.iree.diagnosis.calls.old_notation import find_old_notation
 from runners.toolchains.iree.diagnosis.calls.parameter_types import find_parameter_of_other_type
 from runners.toolchains.iree.diagnosis.calls.raw_files import find_raw_array
 from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
@@ -30,7 +31,8 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
     if demoted is not None or failure.testcase.kind is TestcaseKind.PYTHON:
         return NOTHING_FOUND if demoted is None else confirm_wrong_call(demoted, failure, means)
     wrong = (
-        find_unknown_name(
+        find_old_notation(failure)
+        or find_unknown_name(
             failure.testcase, signature, failure.seen.excerpt, is_reported=failure.seen.outcome is Outcome.MATCH
         )
         or find_other_target(failure.testcase)
