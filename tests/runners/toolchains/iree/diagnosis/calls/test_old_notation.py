@@ -49,7 +49,7 @@ def test_an_older_notation_is_written_anew_and_run() -> None:
     [
         fail(version="3.12.0"),  # it reads this notation
         fail("failed to legalize operation 'tosa.reduce_sum'"),  # it has read the text
-        fail(text=TEXT.replace("tosa.reduce_sum", "tosa.add_up")),  # no notation of an older release
+        fail(text=TEXT.replace("{axis = 1 : i32}", "axis(1)")),  # today's notation
     ],
 )
 def test_another_refusal_is_not_explained(failure: Failure) -> None:
