@@ -190,7 +190,9 @@ def _list_told_values(source: ClaimSource) -> frozenset[str]:
     return frozenset().union(*map(find_printed_values, texts))
 
 
-_VALUES_ALONE = re.compile(rf"\s*(?:(?:[\w .]{{1,40}}[:=]\s*)?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I)
+_VALUES_ALONE = re.compile(
+    rf"\s*(?:(?:[\w .]{{1,40}}(?:[:=]\s*|\s(?=\[)))?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I
+)
 """A row of printed values, maybe with a label."""
 _COMES_OUT_AS_NAN = re.compile(
     r"\b(?:(?:give|return|produce|output|print|yield|become|get|compute)s?|is|are|=)\s+(?:all )?`?-?NaNs?\b"
