@@ -19,6 +19,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import (
     is_known,
     wrap_value,
 )
+from runners.toolchains.iree.diagnosis.reference.dialects.torch.types import write_builtin_types
 from runners.toolchains.iree.diagnosis.reference.excluded import (
     CastOutOfRange,
     ExcludedOperand,
@@ -85,7 +86,7 @@ class CalledFunction:
 
 
 _KEEPS_TYPES = re.compile(
-    r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla)$|--iree-input-demote-f64-to-f32=(?:false|0)$"
+    r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla|torch)$|--iree-input-demote-f64-to-f32=(?:false|0)$"
 )
 
 
@@ -95,7 +96,8 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
     run = testcase.steps[-1] if testcase.steps else ("",)
     if len(sources) != 1 or run[0] != "iree-run-module" or len(sources[0]) > MAX_CHARS:
         return None
-    text = _WHOLE.sub(r"\g<head>\n\g<body>\n\g<end>\n}", re.sub(r"//[^\n]*", "", sources[0]))
+    plain = write_builtin_types(re.sub(r"//[^\n]*", "", sources[0]))
+    text = _WHOLE.sub(r"\g<head>\n\g<body>\n\g<end>\n}", plain)
     called = find_called(run)
     listed = list(_FUNCTION.finditer(text))
     public = [one for one in listed if one["visibility"] != "private"]

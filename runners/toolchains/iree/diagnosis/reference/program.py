@@ -1,8 +1,8 @@
 """Compute the results of an MLIR program from the inputs on its command line, without a compiler. Pure.
 
-A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo``, ``tosa`` and globals of
-``util``, and the functions that it calls. Any other operation ends the computation without a result: a reference that
-may be wrong is no reference. Dynamic extents are those of the inputs.
+A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo``, ``tosa``, ``torch`` and
+globals of ``util``, and the functions that it calls. Any other operation ends the computation without a result: a
+reference that may be wrong is no reference. Dynamic extents are those of the inputs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo, sort
 from runners.toolchains.iree.diagnosis.reference.dialects.tensor import run_tensor
+from runners.toolchains.iree.diagnosis.reference.dialects.torch import run_torch
 from runners.toolchains.iree.diagnosis.reference.dialects.tosa import run_tosa
 from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_function, read_arguments, run_line
 from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand
@@ -121,6 +122,10 @@ def _run_body(
             case "stablehlo" | "chlo" | "mhlo":
                 operands = [values[one] for one in statement.operands]
                 results = run_stablehlo(statement, operands, run_region, wide=wide)
+            case _ if statement.operation.startswith("torch."):
+                results = run_torch(statement, values, wide=wide)
+            case "torch_c":
+                results = [values[one] for one in statement.operands]
             case "tosa":
                 results = run_tosa(statement, [values[one] for one in statement.operands], wide=wide)
             case "tensor" | "linalg" if name in ("pack", "unpack"):

@@ -49,7 +49,7 @@ MAX_STATEMENTS = 200
 _NAME = r"%[A-Za-z0-9_$.-]{1,80}(?:#\d{1,2})?"
 _BEGINS = re.compile(
     rf"[ \t]*(?:(?P<to>{_NAME}(?::\d{{1,2}})?(?:\s*,\s*{_NAME})*)\s*=\s*"
-    r"\"?(?P<operation>[a-z_]+\.[a-z_0-9.]+|call\b)\"?"
+    r"\"?(?P<operation>[a-z_]+\.[A-Za-z_0-9.]+|call\b)\"?"
     r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield)|scf\.condition)\"?(?![\w.])"
     r"|(?P<effect>scf\.(?:for|if)|util\.global\.store)(?![\w.]))"
 )

@@ -1,4 +1,5 @@
-"""Tests of the interpreter of whole programs. ``programs.json`` holds what IREE 3.13.0 printed for each program."""
+"""Tests of the interpreter of whole programs. ``programs.json`` and ``torch_programs.json`` hold what IREE
+3.13.0 printed for each program."""
 
 from __future__ import annotations
 
@@ -20,7 +21,11 @@ from tests.runners.toolchains.iree.diagnosis.reference.test_elementwise import p
 from tests.support.means import make_means
 from tests.support.observed import observe
 
-RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "programs.json").read_bytes())
+RECORDED: list[dict[str, Any]] = [
+    recorded
+    for name in ("programs.json", "torch_programs.json")
+    for recorded in json.loads((Path(__file__).parent / name).read_bytes())
+]
 
 
 def vote(text: str, inputs: list[str], printed: list[str]) -> list[object]:
@@ -39,7 +44,7 @@ def vote(text: str, inputs: list[str], printed: list[str]) -> list[object]:
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=[one["name"] for one in RECORDED])
 def test_an_operation_gives_what_the_compiler_gives(recorded: dict[str, Any]) -> None:
-    """StableHLO, CHLO, TOSA and ``tensor``: two implementations of the same specifications agree."""
+    """StableHLO, CHLO, TOSA, torch and ``tensor``: two implementations of the same specifications agree."""
     assert vote(recorded["text"], recorded["inputs"], recorded["printed"]) == [Vote.AGREES]
 
 
