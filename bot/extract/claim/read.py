@@ -122,7 +122,9 @@ def read_claim(source: ClaimSource) -> Claim:
 
 _TELLS_ERROR = re.compile(
     r"\b(?:error|exception)s?(?: message)? (?:says?|reads|tells|complains?|states|claims)\b"
-    r"|\b(?:fails|stops|dies|ends|aborts) (?:with an? (?:\w+ ){0,2}(?:error|exception)|since|because)\b",
+    r"|\b(?:fails|stops|dies|ends|aborts) (?:with an? (?:\w+ ){0,2}(?:error|exception)|since|because)\b"
+    r"|\b(?:fails|stops|dies|aborts) (?:in|inside|during) (?:the )?(?:`?[\w:-]{1,80}`? )?"
+    r"(?:pass|lowering|legalization|conversion)\b",
     re.I,
 )
 """A sentence that tells of an error without quoting it."""

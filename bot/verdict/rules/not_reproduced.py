@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
@@ -229,7 +230,7 @@ def _find_changed_output(evidence: Evidence) -> str | None:
     A report in words such as "does not work" may be about values. All runs of each of the two must print the same.
     """
     reported, newest = evidence.plan.reported, evidence.plan.order[-1]
-    if not _quotes_no_error(evidence) or reported is None:
+    if not _quotes_no_error(evidence) or reported is None or _only_compiles(evidence):
         return None
     printed = {
         version: {seen.excerpt.strip() for seen in evidence.list_originals() if seen.version == version}
@@ -445,6 +446,13 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
                 used,
             )
         return _judge_unanswered(evidence, failing, used)
+    if _has_exit_zero(latest):
+        unanswered = _judge_unanswered(evidence, [s for s in failing if _has_exit_zero(s)], used)
+        ended = [s for s in failing if not _has_exit_zero(s)]
+        where = name_releases(evidence, list_versions(plan, ended))
+        kinds = dict.fromkeys(name_failure(s.signature.type) if s.signature else "another failure" for s in ended)
+        said = f"{unanswered.headline} On {where}, it ends with {join_names([*kinds])}."
+        return replace(unanswered, headline=said)
     # A run that ends by itself is no hang, whatever the report quotes.
     known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
     claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
@@ -488,9 +496,15 @@ def _describe_difference(evidence: Evidence) -> str:
     return "the report quotes no failure to compare with"
 
 
+def _only_compiles(evidence: Evidence) -> bool:
+    """True if no command runs what the compiler makes. A compiler prints remarks, and no values."""
+    testcase = evidence.plan.testcase
+    return all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps)
+
+
 def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tuple[int, ...]) -> Verdict:
     """Return ``inconclusive`` where each run ends well, and nothing compares what it made with the claim."""
-    testcase, claim = evidence.plan.testcase, evidence.plan.claim
+    claim = evidence.plan.claim
     if made := _list_made(ended):
         counts = ", and ".join(
             f"{quote_span(one)} on {name_releases(evidence, where)}" for one, where in made.items()
@@ -498,7 +512,7 @@ def _judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tu
         said = join_names([quote_span(one) for one in (claim.actual, claim.expected) if one])
         headline = f"Inconclusive: it compiles to {counts}, and the report speaks of {said}."
         settle = "to decide: the program and the flags with which the report counts"
-    elif all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps):
+    elif _only_compiles(evidence):
         headline = (
             f"Inconclusive: it compiles on {name_all(evidence, list_versions(evidence.plan, ended))}; the report"
         )

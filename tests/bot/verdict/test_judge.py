@@ -864,6 +864,28 @@ def test_a_crash_that_became_a_diagnostic_is_fixed() -> None:
     assert judge(evidence((P, M, M, None), refused("1.3", said), plan=wrong)).kind is VerdictKind.INCONCLUSIVE
 
 
+def test_a_newest_release_that_ends_well_is_not_said_to_fail() -> None:
+    """The headline says what the table shows: the newest release runs to its end, and older ones do not."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    older = observe("1.1", S, signature=Signature(type="ValueError", message="no"))
+    verdict = judge(evidence((None, None, None, None), older, observe("1.3", S, ended=Exited(code=0)), plan=plan))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert verdict.headline.startswith("Inconclusive: it runs to its end")
+    assert verdict.headline.endswith("On 1.1, it ends with ValueError.")
+
+
+def test_remarks_of_a_compiler_are_no_output_that_changed() -> None:
+    """A report that quotes no failure may be about values, unless nothing is run."""
+    steps = (("iree-compile", "a.mlir", "-o", "a.vmfb"), ("iree-run-module", "--module=a.vmfb"))
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree", steps=steps)
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, reported="1.2", claim=Claim(kind=ClaimKind.ERROR))
+    runs = tuple(observe(version, P, excerpt=f"level {at}") for at, version in enumerate(("1.2", "1.3")))
+    changed = judge(evidence((None, None, None, None), *runs, plan=plan))
+    assert "prints something else" in changed.headline
+    compiled = msgspec.structs.replace(plan, testcase=msgspec.structs.replace(testcase, steps=steps[:1]))
+    assert "prints" not in judge(evidence((None, None, None, None), *runs, plan=compiled)).headline
+
+
 def test_a_refused_notation_is_no_diagnostic_beside_its_port() -> None:
     """MLIR's syntax changed: what the ported text ends with says whether the crash is gone."""
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
