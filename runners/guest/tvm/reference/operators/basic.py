@@ -332,6 +332,12 @@ def _write(x: Array, places: tuple[Array, ...], updates: Array, how: str) -> Arr
         demand(len(np.unique(flat)) == flat.size, "two updates of one element")
         x[places] = updates
         return x
+    if how == "mean":  # of what the element holds and of all its updates, as PyTorch's ``scatter_reduce``
+        demand(is_float(x), "libraries round the mean of integers in different ways")
+        counts = np.ones_like(x)
+        np.add.at(x, places, updates)
+        np.add.at(counts, places, 1)
+        return x / counts
     functions = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
     demand(how in functions, f"the reduction {how}")
     functions[how].at(x, places, updates)

@@ -86,7 +86,7 @@ class CalledFunction:
 
 
 _KEEPS_TYPES = re.compile(
-    r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla|torch)$|--iree-input-demote-f64-to-f32=(?:false|0)$"
+    r"--iree-input-type=(?:auto|none|stablehlo|tosa|stablehlo_xla|torch|onnx)$|--iree-input-demote-f64-to-f32=(?:false|0)$"
 )
 
 

@@ -13,6 +13,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import is_known
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import NOTHING, Call, Listed, Run
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.elementwise import ELEMENTS
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.networks import NETWORKS
+from runners.toolchains.iree.diagnosis.reference.dialects.torch.onnx import run_onnx
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.places import PLACES
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.reductions import REDUCTIONS
 from runners.toolchains.iree.diagnosis.reference.statements import DYNAMIC, Statement, UndefinedResult
@@ -56,5 +57,5 @@ def _make_constant(call: Call, kind: str) -> Values:
             raise UndefinedResult(kind)
 
 
-_OPERATIONS: Mapping[str, Run] = {**ELEMENTS, **REDUCTIONS, **PLACES, **NETWORKS}
+_OPERATIONS: Mapping[str, Run] = {**ELEMENTS, **REDUCTIONS, **PLACES, **NETWORKS, "operator": run_onnx}
 """Operations by their names below ``torch``. An overload without a row of its own has the row of its base."""
