@@ -287,6 +287,13 @@ UNITS = (
     *("2x2xf32=[1 2]\n", "f32=", "1x1x", "[[1 2]\n", "EXEC @a\n", "result[0]: ", "a: 1\n", "True\n", "diff = 0.1\n"),
     *("func.func @f() {\n", "%0 = a.b %1 : i32\n", "%0", "!a<", "#map = affine_map<(d0) -> (d0)>\n", "tensor<", "?x"),
     *(
+        "!torch.list<",
+        "!torch.vtensor<[2],",
+        "torch.constant.int ",
+        '%1 = torch.operator "onnx.A"(%a) {torch.onnx.b = ',
+    ),
+    *("%1 = torch.aten.view %a, %a : !torch.int -> !torch.vtensor<[2],f32>\n", "torch.prim.ListConstruct "),
+    *(
         "linalg.generic {",
         "tensor.empty() : ",
         "dense<",
