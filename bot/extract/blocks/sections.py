@@ -110,6 +110,11 @@ _CUE_WORDS = (
         r"|gives?|returns?)\W*$",
     ),
     (
+        Cue.OUTPUT,
+        r"\b(?:becomes|turns into|ends up as|(?:is|gets) (?:converted|folded|lowered|rewritten|translated|turned)"
+        r" (?:in)?to)\W*$",
+    ),
+    (
         Cue.FAILS,
         r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"
         r"|\((?:incorrect|wrong|fail(?:s|ing|ure)?|bad|broken|buggy|crash(?:es)?|not ok)\)\W*$",
@@ -145,9 +150,7 @@ _CUE_WORDS = (
         Cue.OUTPUT,
         r"\b(?:outputs?|prints?|printed|gives?|generates|produces|yields|result(?:s|ed)? (?:is|in|are)|actual"
         r"|traceback|stack ?trace|error (?:message|log)|log\b|backtrace|then comes|(?:stop|fail|die)s? with"
-        r"|errors? out|following error|errors? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with"
-        r"|becomes|turns into|ends up as"
-        r"|(?:is|gets) (?:converted|folded|rewritten|transformed|translated|turned) (?:in)?to)\b"
+        r"|errors? out|following error|errors? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with)\b"
         r"[^.\n]{0,80}$",
     ),
     (

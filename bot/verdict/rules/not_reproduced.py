@@ -34,7 +34,7 @@ from bot.verdict.rules.untestable import (
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
-from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, COUNTED, OUTPUT, PRINTS_EXPECTED
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, COUNTED, OUTPUT, PRINTS_EXPECTED, PRINTS_SIMILAR
 from runners.core.failure.printed.output import NUMBER_PATTERN, are_equal_lines, split_lines
 from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
@@ -126,6 +126,15 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             f"Inconclusive: it runs to its end on {name_all(evidence, good)}, and the report names no failure to look"
             " for.",
             ("to decide: the exact error message, or the wrong output and the expected output",),
+            used,
+        )
+    if all(seen.why == PRINTS_SIMILAR for seen in evidence.list_originals() if seen.answer is Answer.GOOD):
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: {name_releases(evidence, good)} print another program than the report quotes, and no"
+            " release prints the quoted one.",
+            ("to decide: the lines that are wrong, and the right ones",),
             used,
         )
     if (differing := _find_unexpected(evidence)) is not None:

@@ -265,6 +265,7 @@ COMPILER_DIAGNOSTIC = "mlir-error"
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
 PRINTS_EXPECTED = "prints what the report expects"
+PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
 """Why a run is clean whose output has the values that the report expects."""
 ASSERTION = "AssertionError"
 """Signature type of the testcase's own checks."""
@@ -546,6 +547,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(outcome=Outcome.PASS, why=PRINTS_EXPECTED)
         case Reading.CHANGED:
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+        case Reading.SIMILAR:
+            return Classification(outcome=Outcome.PASS, why=PRINTS_SIMILAR)
         case Reading.UNKNOWN if context.checks_itself and not _quotes_last_row(claim.actual, stdout):
             return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
         case Reading.UNKNOWN if context.rows and (
@@ -611,7 +614,7 @@ def _classify_comparison(reading: Reading) -> Classification | None:
             return Classification(outcome=Outcome.MATCH, why=PRINTS_OTHER_REFERENCE, signature=signature)
         case Reading.RIGHT:
             return Classification(outcome=Outcome.PASS, why="prints the same result as its own reference")
-        case Reading.CHANGED | Reading.UNKNOWN:
+        case Reading.CHANGED | Reading.SIMILAR | Reading.UNKNOWN:
             return None
 
 

@@ -16,7 +16,7 @@ from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.failure.oracle import PRINTS_EXPECTED
+from runners.core.failure.oracle import PRINTS_EXPECTED, PRINTS_SIMILAR
 from runners.core.findings import HELPERS
 from runners.core.protocol import (
     ANY_ERROR,
@@ -872,6 +872,15 @@ def test_a_newest_release_that_ends_well_is_not_said_to_fail() -> None:
     assert verdict.kind is VerdictKind.INCONCLUSIVE
     assert verdict.headline.startswith("Inconclusive: it runs to its end")
     assert verdict.headline.endswith("On 1.1, it ends with ValueError.")
+
+
+def test_a_similar_program_is_clean_only_beside_the_quoted_one() -> None:
+    """A pass may print other operations today, and still the wrong ones."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="a"))
+    newest = observe("1.3", P, why=PRINTS_SIMILAR)
+    older = observe("1.1", P, why=PRINTS_SIMILAR)
+    assert judge(evidence((None, None, None, None), older, newest, plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
 
 
 def test_remarks_of_a_compiler_are_no_output_that_changed() -> None:

@@ -48,8 +48,11 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
     is_wrong, is_right = _occurs(wrong, seen), _occurs(right, seen)
     if is_wrong is not is_right:
         return Reading.WRONG if is_wrong else Reading.RIGHT
-    changed = _count_names(wrong, seen) == 1 or _has_fewer_or_more(wrong, seen)
-    return Reading.CHANGED if changed and not (is_wrong or right) else Reading.UNKNOWN
+    if is_wrong or right:
+        return Reading.UNKNOWN
+    if _count_names(wrong, seen) == 1:
+        return Reading.CHANGED
+    return Reading.SIMILAR if _has_fewer_or_more(wrong, seen) else Reading.UNKNOWN
 
 
 def _has_fewer_or_more(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bool:

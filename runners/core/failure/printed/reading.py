@@ -14,5 +14,7 @@ class Reading(Enum):
     """The output has the values that the report expects."""
     CHANGED = auto()
     """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
+    SIMILAR = auto()
+    """The output is a program with a few operations more or fewer than the one that the report calls wrong."""
     UNKNOWN = auto()
     """The output cannot be compared with the report."""
