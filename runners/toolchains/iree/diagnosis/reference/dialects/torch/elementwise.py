@@ -33,17 +33,16 @@ def _floats(function: Callable[[float], float]) -> Callable[[Call], Values]:
 
 
 def _pair(name: str, *, has_factor: bool = False, swaps: bool = False) -> Callable[[Call], Values]:
-    """Combine two operands; with ``has_factor``, a third one scales the second."""
+    """Combine two operands, or the second and the first. With ``has_factor``, a third one scales the latter."""
 
     def run(call: Call) -> Values:
         element = call.element
         pair = [cast(call[at], element) for at in ((1, 0) if swaps else (0, 1))]
         if has_factor and len(call.operands) > 2:
-            factor = call.get_float(2)
-            at = 1 - swaps if not swaps else 1
-            whole = factor if element in FLOATS else int(factor)
+            given = call.get_float(2)
+            factor = given if element in FLOATS else int(given)
             if factor != 1:
-                pair[at] = map_each(call, [pair[at]], lambda a: a * whole)
+                pair[1] = map_each(call, [pair[1]], lambda a: a * factor)
         return map_each(call, pair, lambda a, b: compute_pair(name, element, a, b))
 
     return run
@@ -51,12 +50,20 @@ def _pair(name: str, *, has_factor: bool = False, swaps: bool = False) -> Callab
 
 def _compare(order: str) -> Callable[[Call], Values]:
     def run(call: Call) -> Values:
-        floats = [one.element for one in call.operands if one.element in FLOATS]
-        widest = max(floats, key=lambda one: int(re.sub(r"\D", "", one) or 0), default="")
-        pair = [cast(one, widest) if widest else cast(one, "i64") for one in call.operands[:2]]
+        element = _find_common(call)
+        pair = [cast(one, element) for one in call.operands[:2]]
         return map_each(call, pair, lambda a, b: compare_pair(order, a, b), "i1")
 
     return run
+
+
+def _find_common(call: Call) -> str:
+    """Return the type in which two operands are compared. A number takes the type of a tensor of floats."""
+    first, second = call[0].element, call[1].element
+    if first in FLOATS and (second not in FLOATS or call.statement.operation.endswith(".Scalar")):
+        return first
+    floats = sorted({first, second} & FLOATS, key=lambda one: int(re.sub(r"\D", "", one) or 0))
+    return floats[-1] if floats else "i64"
 
 
 def _logical(name: str) -> Callable[[Call], Values]:
@@ -77,7 +84,7 @@ def _divide(call: Call) -> Values:
         if not floats:
             if not b or word is None:
                 raise UndefinedResult("a division of integers")
-            return a // b if word == "floor" else int(math.copysign(1, a * b)) * (abs(a) // abs(b))
+            return a // b if word == "floor" or (a < 0) is (b < 0) else -(abs(a) // abs(b))
         quotient = compute_pair("divide", call.element, a, b)
         if word is None or not math.isfinite(quotient):
             return quotient
@@ -99,13 +106,10 @@ def _remain(call: Call) -> Values:
     def remain(a: Number, b: Number) -> Number:
         if not b or not math.isfinite(a) or not math.isfinite(b):
             raise UndefinedResult("a remainder")
-        return (
-            a % b
-            if call.element not in FLOATS
-            else math.fmod(math.fmod(a, b) + b, b)
-            if a * b < 0
-            else math.fmod(a, b)
-        )
+        if call.element not in FLOATS:
+            return a % b
+        rest = math.fmod(a, b)
+        return math.fmod(rest + b, b) if rest * b < 0 else rest
 
     return map_each(call, pair, remain)
 
