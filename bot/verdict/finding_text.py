@@ -209,7 +209,7 @@ _RULES = {
     Rule.OTHER_ACCESS: "accesses {of} beside what its `T.reads` and `T.writes` declare, which schedules trust",
     Rule.ARGUMENT_ORDER: "has the order of {of}, and the function takes its parameters in the order of definition",
     Rule.SAFEGUARD_OFF: "switches a safeguard of the compiler off by {of}, and does not keep its conditions",
-    Rule.CHANGES_VALUES: "changes values by definition, as its documentation says",
+    Rule.CHANGES_VALUES: "changes values or arguments by definition, as its documentation says",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
     Rule.WRONG_EXTENT: "takes {of} for an extent, and gives the shape another number of elements than the tensor has",
 }

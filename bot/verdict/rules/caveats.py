@@ -21,8 +21,9 @@ from bot.verdict.references import (
     wrote_accused,
 )
 from bot.verdict.rules.invalid_repro import is_taken_now
-from bot.verdict.rules.phrases import join_names, list_versions, name_releases
+from bot.verdict.rules.phrases import join_names, list_versions, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
+from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
@@ -361,6 +362,27 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     else:
         return verdict
     return replace(add_grounds(verdict, ground), headline=f"{verdict.headline} {caveat}")
+
+
+def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Withhold a regression whose failure is that newer releases do not know a name of the testcase.
+
+    An operation or a flag that was renamed or removed on purpose fails in the same way.
+    """
+    if verdict.kind is not VerdictKind.REGRESSION:
+        return verdict
+    testcase, order = evidence.plan.testcase, evidence.plan.order
+    vocabulary = find_toolchain(testcase.toolchain).FAILURES
+    failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
+    names = {
+        None if seen.signature is None else find_missing_name(seen.signature, testcase, vocabulary)
+        for seen in failing
+    }
+    if len(names) != 1 or (name := names.pop()) is None:
+        return verdict
+    why = f"{order[-1]} does not know {quote_span(name, 80)}, and no run shows whether that is on purpose"
+    settle = "to decide: whether the name was renamed or removed on purpose"
+    return withhold(add_grounds(verdict, Ground.NO_ANSWER), why, settle)
 
 
 def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:

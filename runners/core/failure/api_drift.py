@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from runners.core.failure.oracle import Drift
 from runners.core.findings import Moved
-from runners.core.protocol import Testcase
+from runners.core.protocol import Signature, Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary, Retired
@@ -64,6 +64,14 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
             )
     drifts = (_find_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
     return next((drift for drift in drifts if drift is not None), None)
+
+
+def find_missing_name(signature: Signature, testcase: Testcase, vocabulary: FailureVocabulary) -> str | None:
+    """Return the operation or flag in the testcase that a tool does not know. Names of Python do not count."""
+    text = f"error: {signature.message}"
+    patterns = (*vocabulary.missing_names, *_MISSING_FLAG, *_UNKNOWN_SYNTAX)
+    names = (found["name"] for pattern in patterns for found in pattern.finditer(text))
+    return next((name for name in names if _is_used(name, testcase)), None)
 
 
 def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:

@@ -883,6 +883,26 @@ def test_a_similar_program_is_clean_only_beside_the_quoted_one() -> None:
     assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
 
 
+def test_a_name_that_newer_releases_do_not_know_is_no_regression() -> None:
+    """It may have gone on purpose. A name that the testcase does not have is the compiler's own."""
+    files = {"a.mlir": "func.func @f() {\n  linalg.add\n}\n"}
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, toolchain="iree", files=files),
+        claim=Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="custom op")),
+    )
+
+    def judge_unknown(name: str) -> Verdict:
+        unknown = Signature(type="mlir-error", message=f"custom op '{name}' is unknown")
+        runs = (observe("1.3", M, signature=unknown, attempt=at) for at in (1, 2))
+        return judge(evidence((None, P, P, None), observe("1.2", P, attempt=2), *runs, plan=plan))
+
+    withheld = judge_unknown("linalg.add")
+    assert (withheld.kind, withheld.leaning) == (VerdictKind.INCONCLUSIVE, VerdictKind.REGRESSION)
+    assert "does not know `linalg.add`" in withheld.headline
+    assert judge_unknown("util.inner").kind is VerdictKind.REGRESSION
+
+
 def test_remarks_of_a_compiler_are_no_output_that_changed() -> None:
     """A report that quotes no failure may be about values, unless nothing is run."""
     steps = (("iree-compile", "a.mlir", "-o", "a.vmfb"), ("iree-run-module", "--module=a.vmfb"))

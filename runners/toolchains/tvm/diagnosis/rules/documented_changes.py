@@ -1,4 +1,4 @@
-"""Find a pass or a schedule of a testcase that changes values by definition, as its documentation says.
+"""Find a pass or a schedule of a testcase that changes values or arguments by definition, as its documentation says.
 
 A comparison of the values before and after shows no fault of the compiler then. The mended testcase leaves the change
 out: if the failure is gone, that change is its cause.
@@ -27,8 +27,12 @@ class _Documented:
     """Text of a testcase in which values change. In any other, a change is a fault of the compiler."""
     unless: re.Pattern[str] | None = None
     """Text of a testcase that asks for the same meaning before and after."""
+    error: re.Pattern[str] | None = None
+    """The only error that the change explains; None for wrong values."""
 
-    def covers(self, text: str) -> bool:
+    def covers(self, text: str, message: str) -> bool:
+        if self.error is not None and not self.error.search(message):
+            return False
         return self.where.search(text) is not None and not (self.unless and self.unless.search(text))
 
 
@@ -47,6 +51,12 @@ _METHODS: Mapping[str, _Documented] = {
         says="the place of a non-linear epilogue",
         where=re.compile(r"\b(?:max|min|maximum|minimum|clip|relu)\("),
     ),
+    "transform_layout": _Documented(
+        # "If applied to an input buffer, the calling scope is responsible": the caller passes the new layout.
+        says="the layout of an argument",
+        where=re.compile(r"transform_layout"),
+        error=re.compile(r"^Mismatched [\w.\[\]]{1,80} on argument #\d"),
+    ),
 }
 _IDENTITY = "__import__('tvm').transform.Sequential([])"
 """A pass that changes nothing, on each release."""
@@ -54,15 +64,19 @@ _IDENTITY = "__import__('tvm').transform.Sequential([])"
 
 def check_documented_changes(failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase without its change."""
-    rule = find_documented_change(failure.testcase)
+    signature = failure.seen.signature
+    rule = find_documented_change(failure.testcase, "" if signature is None else signature.message)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
-def find_documented_change(testcase: Testcase) -> BrokenRule | None:
-    """Return the first pass or method that changes values; None without one. The mended testcase leaves out each."""
+def find_documented_change(testcase: Testcase, message: str = "") -> BrokenRule | None:
+    """Return the first pass or method that changes values, or explains the error ``message``; None without one.
+
+    The mended testcase leaves out each call.
+    """
     for name, documented in (*_PASSES.items(), *_METHODS.items()):
         for file, tree in parse_programs(testcase, name):
-            changes = list(_list_changes(tree, name)) if documented.covers(testcase.files[file]) else []
+            changes = list(_list_changes(tree, name)) if documented.covers(testcase.files[file], message) else []
             if changes:
                 return BrokenRule(
                     operation=name,
@@ -73,6 +87,7 @@ def find_documented_change(testcase: Testcase) -> BrokenRule | None:
                     words=f"changes {documented.says}, as its documentation says",
                     instead="the program as it was before",
                     mended=replace_expressions(testcase, file, changes),
+                    traps=documented.error is not None,
                 )
     return None
 

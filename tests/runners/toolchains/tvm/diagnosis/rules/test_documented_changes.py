@@ -1,4 +1,4 @@
-"""A pass or a schedule that changes values by definition is left out, to see whether the failure rests on it."""
+"""A pass or a schedule that changes values or arguments is left out, to see whether the failure rests on it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,25 @@ def test_a_step_of_a_schedule_is_left_out_of_the_mended_testcase() -> None:
     assert rule is not None
     assert (rule.operation, rule.line) == ("fuse_reduction_epilogue", 3)
     assert "\nNone; print(schedule.mod)" in rule.mended.files["r.py"]
+
+
+LAYOUT = """schedule.transform_layout("C", ("read", 1), lambda i, j: (j, i))
+"""
+MISMATCH = "Mismatched B.ndim on argument #1 when calling:"
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (MISMATCH, True),
+        ("Mismatched elements: 1 / 2 (50%)", False),
+        ("Check failed: the map is not injective", False),
+    ],
+)
+def test_a_new_layout_explains_only_an_argument_of_the_old_one(message: str, found: bool) -> None:
+    rule = find_documented_change(program(LAYOUT), message)
+    assert (rule is not None) is found
+    assert rule is None or rule.traps
 
 
 @pytest.mark.parametrize(

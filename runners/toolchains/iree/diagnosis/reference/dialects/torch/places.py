@@ -205,6 +205,21 @@ def _flip(call: Call) -> Values:
     return tensors.reverse(call[0], call.get_axes(1, len(call[0].shape)))
 
 
+def _roll(call: Call) -> Values:
+    """Move elements along dimensions. What leaves at the end comes in at the beginning."""
+    given, shifts, axes = call[0], call.get_integers(1) or (), call.get_integers(2) or ()
+    if len(shifts) != len(axes) or not axes or 0 in given.shape:
+        raise UndefinedResult("a roll of the flat tensor")
+    moved = dict.fromkeys(range(len(given.shape)), 0)
+    for axis, shift in zip(axes, shifts, strict=True):
+        moved[axis % len(given.shape)] += shift
+    return tensors.move_elements(
+        given,
+        given.shape,
+        lambda index: tuple((at - moved[axis]) % given.shape[axis] for axis, at in enumerate(index)),
+    )
+
+
 def _repeat(call: Call) -> Values:
     given, counts = call[0], call.get_integers(1) or ()
     added = len(counts) - len(given.shape)
@@ -284,6 +299,7 @@ PLACES: Mapping[str, Run] = {
     "aten.index_put.hacked_twin": _put,
     "aten.flip": _flip,
     "aten.repeat": _repeat,
+    "aten.roll": _roll,
     "aten.constant_pad_nd": _pad,
     "aten.triu": _keep_triangle(upper=True),
     "aten.tril": _keep_triangle(upper=False),
