@@ -128,7 +128,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
-    if all(seen.why == PRINTS_SIMILAR for seen in evidence.list_originals() if seen.answer is Answer.GOOD):
+    if {seen.why for seen in evidence.list_originals() if seen.answer is Answer.GOOD} == {PRINTS_SIMILAR}:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
