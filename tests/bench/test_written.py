@@ -25,8 +25,14 @@ def list_labels() -> list[tuple[Path, dict[str, Any]]]:
     return found
 
 
+def is_about_lost_name(label: dict[str, Any]) -> bool:
+    """True for a report on a name that newer releases lack, which the bot may answer or leave."""
+    return label["truth"] == "api-drift" or (label["truth"] == "silent" and "invalid-repro" in label["accept"])
+
+
 @pytest.mark.parametrize(("path", "label"), [pytest.param(*one, id=one[0].stem) for one in list_labels()])
 def test_only_a_text_without_a_claim_is_left_unanswered(path: Path, label: dict[str, Any]) -> None:
     issue = read_issue(str(path), None, attach=False)
-    assert (extract(issue).intent is Intent.FAILURE) is (label["truth"] != "silent")
+    intent = extract(issue).intent
+    assert is_about_lost_name(label) or (intent is Intent.FAILURE) is (label["truth"] != "silent")
     assert issue.number == label["number"]
