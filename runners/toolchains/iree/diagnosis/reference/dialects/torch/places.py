@@ -208,11 +208,13 @@ def _flip(call: Call) -> Values:
 def _roll(call: Call) -> Values:
     """Move elements along dimensions. What leaves at the end comes in at the beginning."""
     given, shifts, axes = call[0], call.get_integers(1) or (), call.get_integers(2) or ()
-    if len(shifts) != len(axes) or not axes or 0 in given.shape:
-        raise UndefinedResult("a roll of the flat tensor")
-    moved = dict.fromkeys(range(len(given.shape)), 0)
+    rank = len(given.shape)
+    inside = all(-rank <= axis < rank for axis in axes)
+    if len(shifts) != len(axes) or not axes or not inside or 0 in given.shape:
+        raise UndefinedResult("a roll of the flat tensor, or of another dimension")
+    moved = dict.fromkeys(range(rank), 0)
     for axis, shift in zip(axes, shifts, strict=True):
-        moved[axis % len(given.shape)] += shift
+        moved[axis % rank] += shift
     return tensors.move_elements(
         given,
         given.shape,
