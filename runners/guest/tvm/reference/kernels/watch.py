@@ -233,7 +233,7 @@ class KernelVoter:
             self._ballot.withdraw("the testcase may fail for another reason than these values")
         elif not self._ballot.silent:
             exact = self._ballot.is_exact and not own.has_floats and not _MAY_CLAIM_MORE.search(self._script)
-            helpers = list_helpers(self._script, [kernel, *(self._origins.find_expressions(kernel) or ())])
+            helpers = list_helpers(self._script, [kernel, *self._find_expressions(kernel)])
             self._report(AGREES, f"{name} leaves what {summary}", {"exact": exact, "helpers": helpers})
 
     def _list_library_calls(self, kernel: Node) -> LibraryCalls:
@@ -336,8 +336,7 @@ class KernelVoter:
         origin = self._origins.find_before_schedule(kernel)
         if origin is not None:
             yield BEFORE_SCHEDULE, functools.partial(evaluate_kernel, origin)
-        expressions = self._origins.find_expressions(origin or kernel)
-        if expressions is not None:
+        if expressions := self._find_expressions(kernel):
             yield "its tensor expressions", functools.partial(evaluate_expressions, expressions)
 
     def _is_written(self, kernel: Node) -> bool:

@@ -235,3 +235,18 @@ SCALED = """func.func @main(%x: tensor<?xf32>) -> tensor<?xi32> {{
 def test_dynamic_extents_are_those_of_the_inputs(extents: str, votes: list[object]) -> None:
     """A text with another number of extents is no program."""
     assert vote(SCALED.format(extents=extents), ["3xf32=0.24 0.25 -0.2"], ["3xi32=0 1 0"]) == votes
+
+
+UNSQUEEZED = """func.func @main(%a: !torch.vtensor<[2],f32>) -> !torch.vtensor<[1,2,1],f32> {{
+  %r = torch.operator "onnx.Unsqueeze"(%a) {{torch.onnx.axes = [{axes}]}}
+      : (!torch.vtensor<[2],f32>) -> !torch.vtensor<[1,2,1],f32>
+  return %r : !torch.vtensor<[1,2,1],f32>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("axes", "votes"), [("0 : si64, 2 : si64", [Vote.AGREES]), ("1 : si64, 1 : si64", []), ("0 : si64, 9 : si64", [])]
+)
+def test_axes_that_do_not_fit_have_no_result(axes: str, votes: list[Vote]) -> None:
+    assert vote(UNSQUEEZED.format(axes=axes), ["2xf32=1 2"], ["1x2x1xf32=[[1][2]]"]) == votes

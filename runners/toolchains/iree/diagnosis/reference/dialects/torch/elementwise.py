@@ -232,11 +232,5 @@ ELEMENTS: Mapping[str, Run] = {
     "aten.where.self": _select,
     "aten.where": _select,
     "aten.masked_fill": _fill_masked,
-    **dict.fromkeys(
-        (
-            *("aten.clone", "aten.contiguous", "aten.detach", "aten.to.dtype", "prims.convert_element_type"),
-            *("aten.copy", "aten._to_copy", "tensor_static_info_cast", "aten.lift_fresh_copy"),
-        ),
-        _convert,
-    ),
+    **dict.fromkeys(_CONVERSIONS, _convert),
 }

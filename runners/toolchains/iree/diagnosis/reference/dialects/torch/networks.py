@@ -95,7 +95,7 @@ class _Pool:
             sizes.append(count)
         return sizes
 
-    def list_places(self, shape: Sequence[int], at: Index) -> list[list[int]]:
+    def list_places(self, at: Index) -> list[list[int]]:
         """Return for each dimension the places of a window, also those in the padding."""
         return [
             [o * stride - width + i * step for i in range(size)]
@@ -154,7 +154,7 @@ def _run_pool(call: Call, pool: _Pool, compute: Callable[[list[Number], int], Nu
     check_steps(math.prod(to) * math.prod(pool.extents))
     numbers = []
     for index in tensors.iterate_indices(to):
-        places = pool.list_places(given.shape, index[-rank:])
+        places = pool.list_places(index[-rank:])
         padded = [
             [one for one in listed if one < extent + width]
             for listed, extent, width in zip(places, image, pool.padding, strict=True)

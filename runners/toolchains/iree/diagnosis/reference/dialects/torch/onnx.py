@@ -23,7 +23,7 @@ from runners.toolchains.iree.diagnosis.reference.dialects.torch.elementwise impo
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.networks import NETWORKS
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.places import PLACES
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.reductions import REDUCTIONS
-from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, read_dense
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, list_elements
 
 _NAME = re.compile(r"\s*\"onnx\.(?P<name>\w{1,60})\"")
@@ -230,8 +230,12 @@ def _unsqueeze(call: Call) -> Values:
     axes = _read_integers(call, "axes") or _list_integers(call[1])
     rank = len(call[0].shape) + len(axes)
     places = sorted(axis % rank for axis in axes)
-    rest = iter(call[0].shape)
-    return tensors.reshape(call[0], [1 if at in places else next(rest) for at in range(rank)])
+    if len(set(places)) < len(axes) or any(not -rank <= axis < rank for axis in axes):
+        raise UndefinedResult("an axis")
+    shape = list(call[0].shape)
+    for at in places:
+        shape.insert(at, 1)
+    return tensors.reshape(call[0], shape)
 
 
 def _count_back(indices: Values, extent: int) -> Values:
@@ -310,11 +314,6 @@ def _normalize_batch(call: Call) -> Values:
     )
 
 
-def _make_constant(call: Call) -> Values:
-    to = call.statement.types[0]
-    return Values(to.element, read_dense(call.statement.attributes, to.element, math.prod(to.shape)), to.shape)
-
-
 def _name_shape(call: Call) -> Values:
     if any(_read(call, name) for name in ("start", "end")):
         raise UndefinedResult("a part of a shape")
@@ -371,7 +370,7 @@ _OPERATORS: Mapping[str, Run] = {
     "AveragePool": _pool("mean"),
     "GlobalAveragePool": _average_all,
     "BatchNormalization": _normalize_batch,
-    "Constant": _make_constant,
+    "Constant": _TORCH["vtensor.literal"],
     "Shape": _name_shape,
 }
 """The operators of ONNX by name. ``Cast`` of a float to an integer is towards zero."""

@@ -31,26 +31,34 @@ def _keep_axes(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> tup
     return tuple(1 if at in axes else extent for at, extent in enumerate(shape) if keeps or at not in axes)
 
 
-def _reduce(compute: Callable[[list[Number]], Number], *, places: tuple[int, int] | None) -> Callable[[Call], Values]:
-    """Reduce along the dimensions of one operand; another operand tells whether to keep these. None: reduce all."""
+_Places = tuple[int, int] | None
+"""The operands with the dimensions and with whether to keep these. None: reduce all, and keep none."""
 
+
+def _plan(call: Call, shape: Sequence[int], places: _Places) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the dimensions of a reduction, and the shape of the result."""
+    if places is None:
+        return tuple(range(len(shape))), ()
+    axes = call.get_axes(places[0], len(shape))
+    return axes, _keep_axes(shape, axes, keeps=call.get_integer(places[1], 0) != 0)
+
+
+def _reduce(compute: Callable[[list[Number]], Number], *, places: _Places) -> Callable[[Call], Values]:
     def run(call: Call) -> Values:
         given = call[0]
-        axes = call.get_axes(places[0], len(given.shape)) if places else tuple(range(len(given.shape)))
-        keeps = bool(places) and places is not None and call.get_integer(places[1], 0) != 0
+        axes, shape = _plan(call, given.shape, places)
         _, rows = list_rows(given, axes)
-        return call.keep([compute(row) for row in rows], _keep_axes(given.shape, axes, keeps=keeps), given)
+        return call.keep([compute(row) for row in rows], shape, given)
 
     return run
 
 
-def _add_up(*, places: tuple[int, int] | None, mean: bool = False) -> Callable[[Call], Values]:
+def _add_up(*, places: _Places, mean: bool = False) -> Callable[[Call], Values]:
     def run(call: Call) -> Values:
         given = cast(call[0], call.element)
-        axes = call.get_axes(places[0], len(given.shape)) if places else tuple(range(len(given.shape)))
-        keeps = bool(places) and places is not None and call.get_integer(places[1], 0) != 0
+        axes, shape = _plan(call, given.shape, places)
         _, rows = list_rows(given, axes)
-        to = TensorType(call.element, _keep_axes(given.shape, axes, keeps=keeps))
+        to = TensorType(call.element, shape)
         total = tensors.add_terms(rows, to, is_rounded=given.is_rounded)
         if not mean:
             return total
