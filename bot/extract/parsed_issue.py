@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from bot.extract.blocks.markdown import Document, parse_markdown
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.claim.failure import find_signature
-from bot.extract.claim.read import ClaimSource, read_claim
+from bot.extract.claim.read import read_claim
+from bot.extract.claim.source import ClaimSource
 from bot.extract.split.document import split_document
 from bot.extract.types import Span
 from bot.extract.vocabulary import recognize_toolchain, vocabulary_of

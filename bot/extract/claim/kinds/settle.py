@@ -1,0 +1,187 @@
+"""What a report claims, once its words and the output that it quotes are weighed against each other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from bot.extract.claim.counts import read_counts
+from bot.extract.claim.kinds import phrases
+from bot.extract.claim.kinds.asides import is_beside_the_point
+from bot.extract.claim.kinds.classify import classify_claim, has_result_check
+from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, read_comments
+from bot.extract.claim.source import OUTPUT_TYPE, ClaimSource, join_prose
+from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_values
+from bot.extract.vocabulary import vocabulary_of
+from runners.core.failure.printed.pairs import holds_one_array
+from runners.core.protocol import ClaimKind, Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The parts of a claim that depend on each other."""
+
+    kind: ClaimKind = ClaimKind.UNKNOWN
+    signature: Signature | None
+    actual: str
+    expected: str
+
+
+def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_values: bool) -> Draft:
+    """Return the claim of a report that quotes a failure, output, or both.
+
+    ``intended``: the text calls the quoted error right. ``shows_values``: values stand outside the code, and the text
+    leaves open whether they are printed or expected.
+    """
+    meant = intended and bool(quoted.actual and quoted.expected)
+    draft = quoted
+    if meant or _only_mentions_failure(source, quoted):
+        draft = replace(draft, signature=None)
+    kind = classify_claim(source, draft.signature, printed=bool(draft.actual))
+    if meant or (kind is ClaimKind.ACCEPTED and phrases.HANDLES_ERRORS.search(source.code)):
+        kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
+    draft = replace(draft, kind=kind)
+    counted = _count(source, draft)
+    if counted is not None:
+        return counted
+    draft = _prefer_output(source, draft, shows_values=shows_values)
+    if draft.kind is ClaimKind.WRONG_RESULT:
+        draft = _complete_values(source, draft)
+    return _name_failure(source, draft)
+
+
+def _only_mentions_failure(source: ClaimSource, quoted: Draft) -> bool:
+    if quoted.signature is None or not quoted.actual:
+        return False
+    return is_beside_the_point(source, quoted.signature, bool(quoted.expected))
+
+
+# ---------------------------------------------------------------------------------------------- numbers of things
+
+
+def _count(source: ClaimSource, draft: Draft) -> Draft | None:
+    """Return the claim about the number of things that the compiler makes; None for a claim about something else.
+
+    A report on wrong values or on an error may name such numbers too. There, the title decides.
+    """
+    tools = vocabulary_of(source.toolchain).tools
+    if tools is None or tools.product is None or draft.signature is not None or draft.kind not in _MAY_COUNT:
+        return None
+    about = re.search(rf"\b(?:un)?fus\w+|{tools.product.named_pattern}", source.title, re.I)
+    if draft.kind is not ClaimKind.UNKNOWN and (about is None or _NAMES_VALUES.search(source.title)):
+        return None
+    made, wanted = read_counts((source.title, *_list_sentences(source)), tools.product)
+    if not (made or wanted):
+        return None
+    signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
+    return Draft(kind=ClaimKind.COUNT, signature=signature, actual=made, expected=wanted)
+
+
+_MAY_COUNT = frozenset({ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT, ClaimKind.ERROR})
+_NAMES_VALUES = phrases.any_of(
+    r"(?:wrong|incorrect|different|numeric\w*) (?:results?|values?|outputs?|numerics)", "accuracy", "NaNs?"
+)
+
+
+# ---------------------------------------------------------------------------------------------- output and words
+
+
+def _prefer_output(source: ClaimSource, draft: Draft, *, shows_values: bool) -> Draft:
+    """Return the draft as a claim about values, where its output says more than the words that gave its kind."""
+    pair = bool(draft.actual and draft.expected)
+    bare = draft.signature is None
+    match draft.kind:
+        case ClaimKind.UNKNOWN:
+            about_values = _is_about_output(source, draft, shows_values) or has_result_check(source.code)
+        case ClaimKind.HANG if pair and phrases.HANG.search(source.title):
+            return replace(draft, actual="")  # a run that hangs may print its first lines
+        case ClaimKind.HANG:
+            about_values = pair  # without a title that says so, the words mean something else
+        case ClaimKind.CRASH:
+            about_values = bare and pair and not phrases.CRASH.search(source.title)  # a crash of another program
+        case ClaimKind.ERROR if bare and pair and not phrases.NAMES_ERROR.search(source.title):
+            about_values = True  # ``can't read the printed text``
+        case ClaimKind.ERROR:
+            about_values = bare and _quotes_values(draft) and not phrases.ERROR.search(source.title)
+        case _:
+            about_values = False
+    return replace(draft, kind=ClaimKind.WRONG_RESULT) if about_values else draft
+
+
+def _is_about_output(source: ClaimSource, draft: Draft, shows_values: bool) -> bool:
+    """True if the report shows what its program prints or should print, in a block or in a remark of the code."""
+    if not source.code:
+        return False
+    return bool(draft.actual or draft.expected or shows_values) or all(read_comments(source.code, draft.expected))
+
+
+def _quotes_values(draft: Draft) -> bool:
+    if not draft.actual:
+        return False
+    return bool(draft.expected) or all(map(_VALUES_ALONE.fullmatch, draft.actual.strip().split("\n")))
+
+
+_VALUES_ALONE = re.compile(
+    rf"\s*(?:(?:[\w .]{{1,40}}(?:[:=]\s*|\s(?=\[)))?(?:{VALUES})|[\w .]{{1,40}}[:=]\s*{SCALAR})\s*", re.I
+)
+"""A row of printed values, maybe with a label."""
+
+
+# ---------------------------------------------------------------------------------------------- missing parts
+
+
+def _complete_values(source: ClaimSource, draft: Draft) -> Draft:
+    """Return a claim about values with the values that code or prose gives, or as an error if there are none."""
+    actual, expected = draft.actual, draft.expected
+    if not (actual and expected):
+        printed, wanted = read_comments(source.code, expected, _list_told_values(source))
+        actual, expected = actual or printed, expected or wanted
+    if actual and not expected:
+        expected = find_similar_spans(source.document, actual, source.code)
+    if not actual and phrases.COMES_OUT_AS_NAN.search(source.title):
+        actual = "nan"
+    kind = draft.kind
+    if draft.signature is None and not actual and phrases.TELLS_ERROR.search(join_prose(source)):
+        kind = ClaimKind.ERROR  # a wrong value of the compiler's own, such as a shape, ends in an error
+    return replace(draft, kind=kind, actual=actual, expected=expected)
+
+
+def _list_told_values(source: ClaimSource) -> frozenset[str]:
+    return frozenset().union(*map(find_printed_values, (source.title, *_list_sentences(source))))
+
+
+def _list_sentences(source: ClaimSource) -> tuple[str, ...]:
+    return tuple(prose.text for prose in source.document.prose if not prose.heading)
+
+
+def _name_failure(source: ClaimSource, draft: Draft) -> Draft:
+    """Return the draft with a signature that its kind implies, and without output that its kind does not compare."""
+    signature, actual = draft.signature, draft.actual
+    match draft.kind:
+        case ClaimKind.CRASH:
+            named = _name_signal(signature, f"{source.title}\n{join_prose(source)}")
+            expected = draft.expected if holds_one_array(draft.expected) else ""
+            return replace(draft, signature=named, actual="", expected=expected)
+        case ClaimKind.ERROR:
+            if signature is None and phrases.OUT_OF_MEMORY.search(source.title):
+                signature = Signature(type="out-of-memory")
+            return replace(draft, signature=signature, actual="", expected="")
+        case ClaimKind.ACCEPTED:
+            return replace(draft, actual="", expected="")
+        case ClaimKind.WRONG_RESULT if signature is None and actual:
+            printed = find_telling_line(actual, draft.expected)[:500]
+            return replace(draft, signature=Signature(type=OUTPUT_TYPE, message=printed))
+        case _:
+            return draft
+
+
+def _name_signal(signature: Signature | None, said: str) -> Signature | None:
+    """Replace a signature that only says "crash" by the signal that the prose names."""
+    if signature is not None and signature.type != "crash":
+        return signature
+    name = next((name for name, pattern in phrases.SIGNALS if pattern.search(said)), None)
+    if name is None:
+        return signature
+    return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)

@@ -1,0 +1,31 @@
+"""The parts of an issue that its claim is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.extract.blocks.markdown import Document
+from bot.extract.blocks.pieces import Kind, Piece
+
+OUTPUT_TYPE = "output"
+"""Signature type of a claim that rests on printed output alone."""
+CODE = (Kind.PYTHON, Kind.DEFINITIONS)
+"""Kinds of pieces that are a program, and no words about one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSource:
+    """The parts of an issue that a claim is read from."""
+
+    title: str
+    document: Document
+    pieces: tuple[Piece, ...]
+    code: str
+    """The files and commands of the testcase; empty without a testcase."""
+    devices: tuple[str, ...]
+    toolchain: str | None
+
+
+def join_prose(source: ClaimSource) -> str:
+    """Return the sentences of the issue's body, headings included."""
+    return "\n".join(p.text for p in source.document.prose)
