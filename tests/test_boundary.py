@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
@@ -213,6 +214,23 @@ def test_the_arrows_have_no_circle() -> None:
     assert list(TopologicalSorter(ARROWS).static_order())
 
 
+def test_a_constant_of_a_module_has_one_value() -> None:
+    """A second assignment further down also changes the functions above it, and no checker notices."""
+    again = {}
+    for path in sorted(path for package in ("bot", "runners") for path in ROOT.glob(f"{package}/**/*.py")):
+        given = Counter(
+            target.id
+            for node in ast.parse(_text(path), str(path)).body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        )
+        twice = [name for name, times in given.items() if times > 1]
+        if twice:
+            again[path.relative_to(ROOT).as_posix()] = twice
+    assert again == {}
+
+
 def test_every_folder_is_small_enough_to_read() -> None:
     """About twelve modules and folders, the face not counted."""
     crowded = {}
@@ -245,7 +263,7 @@ def test_the_guest_is_written_for_the_oldest_python_it_meets() -> None:
     [
         ("runners/core/bisection/releases.py", "from bot.issue import Issue", "imports bot.issue"),
         ("runners/core/errors.py", "from runners.toolchains import iree", "imports runners.toolchains.iree"),
-        ("runners/core/failure/oracle.py", "import subprocess", "imports subprocess"),
+        ("runners/core/failure/oracle/failed.py", "import subprocess", "imports subprocess"),
         ("runners/toolchains/tvm/__init__.py", "import ctypes", "imports ctypes"),
         (
             "runners/toolchains/iree/__init__.py",

@@ -15,10 +15,10 @@ from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.settle import Draft, settle_claim
 from bot.extract.claim.quoted_output import read_quoted_output
 from bot.extract.claim.shown_values import list_shown_values
-from bot.extract.claim.source import CODE, OUTPUT_TYPE, ClaimSource, join_prose
+from bot.extract.claim.source import CODE, ClaimSource, join_prose
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, join_words
-from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.protocol import Claim, ClaimKind
 
 MAX_TOLD_CHARS = 8_000
@@ -43,7 +43,7 @@ def read_claim(source: ClaimSource) -> Claim:
         expected=settled.expected,
         told=_collect_told(source) if signature is None or signature.type in _MAY_BE_ONE_OF_TWO else "",
         accused=list_accused(source.title),
-        intended=intended and signature is not None and signature.type != OUTPUT_TYPE,
+        intended=intended and signature is not None and signature.type != OUTPUT,
         wished=list_wished(source.title, source.document),
         shown=shown if settled.kind is ClaimKind.WRONG_RESULT else (),
         sometimes=phrases.SOMETIMES.search(said) is not None,
@@ -75,7 +75,7 @@ _VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.
 """A row with the version of the build, maybe behind the name of the compiler."""
 
 
-_MAY_BE_ONE_OF_TWO = (OUTPUT_TYPE, COMPILER_DIAGNOSTIC)
+_MAY_BE_ONE_OF_TWO = (OUTPUT, COMPILER_DIAGNOSTIC)
 """Types of signatures beside which the report may quote another failure: of the run behind a compilation."""
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from bot.extract.blocks.markdown import Document
 from bot.extract.blocks.pieces import Kind, Piece
 
-OUTPUT_TYPE = "output"
-"""Signature type of a claim that rests on printed output alone."""
 CODE = (Kind.PYTHON, Kind.DEFINITIONS)
 """Kinds of pieces that are a program, and no words about one."""
 

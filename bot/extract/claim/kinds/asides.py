@@ -7,7 +7,8 @@ import re
 from bot.extract.claim.failure import list_failure_pieces
 from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.classify import calls_it_an_error
-from bot.extract.claim.source import CODE, OUTPUT_TYPE, ClaimSource, join_prose
+from bot.extract.claim.source import CODE, ClaimSource, join_prose
+from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
@@ -25,7 +26,7 @@ def _is_aside(source: ClaimSource, signature: Signature) -> bool:
     ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values. A signal may
     have any of its names: ``the bigger program also had segfaults``.
     """
-    if calls_it_an_error(source.title) or signature.type == OUTPUT_TYPE:
+    if calls_it_an_error(source.title) or signature.type == OUTPUT:
         return False
     blocks = [piece.text for piece in source.pieces if piece.kind not in CODE]
     named = re.compile(re.escape(signature.message[:60] or signature.type.rpartition(":")[2]))

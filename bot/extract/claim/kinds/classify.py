@@ -6,8 +6,9 @@ import re
 
 from bot.extract.claim.failure import list_failure_pieces
 from bot.extract.claim.kinds import phrases
-from bot.extract.claim.source import OUTPUT_TYPE, ClaimSource, join_prose
+from bot.extract.claim.source import ClaimSource, join_prose
 from bot.extract.vocabulary import any_of, join_words, list_vocabularies, vocabulary_of
+from runners.core.failure.oracle import ASSERTION, OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import ClaimKind, Signature
 
@@ -66,7 +67,7 @@ def _classify_quoted(source: ClaimSource, signature: Signature, quoted: str) -> 
         return ClaimKind.WRONG_RESULT
     if any(signature.message.startswith(text) and name in source.code for text, name in _COMPARISON_MESSAGES):
         return ClaimKind.WRONG_RESULT
-    if signature.type in ("AssertionError", OUTPUT_TYPE) and has_result_check(source.code) and not signature.frames:
+    if signature.type in (ASSERTION, OUTPUT) and has_result_check(source.code) and not signature.frames:
         said = f"{source.title}\n{quoted}"
         if 'File "' in quoted or phrases.WRONG.search(said) or not signature.message:
             return ClaimKind.WRONG_RESULT

@@ -12,9 +12,10 @@ from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.asides import is_beside_the_point
 from bot.extract.claim.kinds.classify import classify_claim, has_result_check
 from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, read_comments
-from bot.extract.claim.source import OUTPUT_TYPE, ClaimSource, join_prose
+from bot.extract.claim.source import ClaimSource, join_prose
 from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_values
 from bot.extract.vocabulary import vocabulary_of
+from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.printed.pairs import holds_one_array
 from runners.core.protocol import ClaimKind, Signature
 
@@ -75,7 +76,7 @@ def _count(source: ClaimSource, draft: Draft) -> Draft | None:
     made, wanted = read_counts((source.title, *_list_sentences(source)), tools.product)
     if not (made or wanted):
         return None
-    signature = Signature(type=OUTPUT_TYPE, message=made) if made else None
+    signature = Signature(type=OUTPUT, message=made) if made else None
     return Draft(kind=ClaimKind.COUNT, signature=signature, actual=made, expected=wanted)
 
 
@@ -172,7 +173,7 @@ def _name_failure(source: ClaimSource, draft: Draft) -> Draft:
             return replace(draft, actual="", expected="")
         case ClaimKind.WRONG_RESULT if signature is None and actual:
             printed = find_telling_line(actual, draft.expected)[:500]
-            return replace(draft, signature=Signature(type=OUTPUT_TYPE, message=printed))
+            return replace(draft, signature=Signature(type=OUTPUT, message=printed))
         case _:
             return draft
 

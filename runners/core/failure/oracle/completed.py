@@ -1,0 +1,211 @@
+"""The outcome of a run that ended well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import assert_never
+
+from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
+from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure
+from runners.core.failure.parse import parse_signature
+from runners.core.failure.printed.output import find_other_values, read_output, read_twins
+from runners.core.failure.printed.pairs import (
+    compare_labelled_rows,
+    compare_last_values,
+    is_other_array,
+    prints_array,
+    prints_other_array,
+)
+from runners.core.failure.printed.program import compare_programs
+from runners.core.failure.printed.reading import Reading
+from runners.core.failure.printed.rows import judge_rows
+from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResult
+from runners.core.toolchain.products import Product
+
+ACCEPTED = "runs to its end without an error, as reported"
+"""Why a run shows the failure of a report that misses an error."""
+PRINTS_EXPECTED = "prints what the report expects"
+PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
+"""Why a run is clean whose output has the values that the report expects."""
+
+
+def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
+    claim = context.claim
+    stdout = "\n".join(step.stdout for step in steps)
+    everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
+    if claim.signature is not None and claim.signature.type != OUTPUT:
+        # A driver caught and printed the failure, or a child process failed.
+        swallowed = parse_signature(everything, context.vocabulary)
+        if swallowed is not None and is_same_failure(claim.signature, swallowed, context):
+            return Classification(
+                outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
+            )
+    if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
+        # The quoted output may occur in good and bad runs alike, so the check decides.
+        return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
+    match claim.kind:
+        case ClaimKind.WRONG_RESULT if twins := read_twins(claim, steps, context.vocabulary, context.compilers):
+            return _classify_twins(claim, twins)
+        case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
+            return _classify_result(stdout, everything, context)
+        case ClaimKind.ACCEPTED:
+            return Classification(outcome=Outcome.MATCH, why=ACCEPTED)
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG if prints_other_array(stdout, claim.expected):
+            why = "runs to its end without the reported failure, and prints other values than the report expects"
+            return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
+            return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+        case ClaimKind.COUNT:
+            return _classify_count(steps, context)
+        case ClaimKind.SLOW | ClaimKind.MEMORY:
+            return Classification(outcome=Outcome.PASS, why="runs to its end; what it takes is compared by release")
+        case _ as never:
+            assert_never(never)
+
+
+def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:
+    claim = context.claim
+    own = judge_rows(stdout, claim.actual, context.rows, quoted=True) if context.rows else Reading.UNKNOWN
+    if (told := _classify_comparison(own)) is not None:
+        return told  # most rows of a report may be right: the rows that the program calls wrong decide
+    # Quoted output that holds the reference too has lines that occur in good and bad runs.
+    paired = context.prints_reference and compare_last_values(claim.actual) is Reading.WRONG
+    if paired and (told := _classify_pair(stdout)) is not None:
+        return told
+    reading = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
+    if reading is None:
+        reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
+        if reading is Reading.WRONG and not claim.expected and is_other_array(stdout, claim.actual):
+            reading = Reading.UNKNOWN
+        if reading is Reading.UNKNOWN and prints_array(stdout, claim.expected):
+            reading = Reading.UNKNOWN if prints_array(claim.actual, claim.expected) else Reading.RIGHT
+    match reading:
+        case Reading.WRONG:
+            return Classification(
+                outcome=Outcome.MATCH,
+                why="prints what the report calls wrong",
+                signature=make_output_signature(claim),
+            )
+        case Reading.RIGHT:
+            return Classification(outcome=Outcome.PASS, why=PRINTS_EXPECTED)
+        case Reading.CHANGED:
+            return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+        case Reading.SIMILAR:
+            return Classification(outcome=Outcome.PASS, why=PRINTS_SIMILAR)
+        case Reading.UNKNOWN if context.checks_itself and not _quotes_last_row(claim.actual, stdout):
+            return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
+        case Reading.UNKNOWN if context.rows and (
+            told := _classify_comparison(judge_rows(stdout, claim.actual, context.rows))
+        ):
+            return told
+        case Reading.UNKNOWN if context.prints_reference and (told := _classify_pair(stdout)) is not None:
+            return told
+        case Reading.UNKNOWN if (told := _classify_rows(stdout, claim.actual)) is not None:
+            return told
+        case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
+            return Classification(
+                outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
+            )
+        case Reading.UNKNOWN if not claim.expected and (
+            other := find_other_values(everything, context.vocabulary, actual=claim.actual)
+        ):
+            return Classification(
+                outcome=Outcome.OTHER_FAILURE,
+                why="runs to its end and prints other values than the report quotes",
+                signature=Signature(type=OUTPUT, message=other),
+            )
+        case Reading.UNKNOWN:
+            return Classification(
+                outcome=Outcome.OTHER_FAILURE,
+                why="runs to its end, but neither testcase nor report shows whether the output is right",
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _quotes_last_row(actual: str, stdout: str) -> bool:
+    """True if the last printed row is quoted as wrong: the report may be about a check that holds and should not."""
+    rows = [row.strip() for row in stdout.splitlines() if row.strip()]
+    return bool(rows) and len(rows[-1].split()) >= MIN_WORDS and rows[-1] in map(str.strip, actual.splitlines())
+
+
+PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
+"""Why a run fails that prints its result beside a reference."""
+
+
+def _classify_pair(stdout: str) -> Classification | None:
+    """Return the outcome of a run that prints its result beside a reference; None if the two do not decide."""
+    return _classify_comparison(compare_last_values(stdout))
+
+
+def _classify_rows(stdout: str, actual: str) -> Classification | None:
+    """Return the outcome of a run that labels results and references in its rows; None if these do not decide."""
+    return _classify_comparison(compare_labelled_rows(stdout, actual))
+
+
+def _classify_comparison(reading: Reading) -> Classification | None:
+    match reading:
+        case Reading.WRONG:
+            signature = Signature(type=OUTPUT, message=PRINTS_OTHER_REFERENCE)
+            return Classification(outcome=Outcome.MATCH, why=PRINTS_OTHER_REFERENCE, signature=signature)
+        case Reading.RIGHT:
+            return Classification(outcome=Outcome.PASS, why="prints the same result as its own reference")
+        case Reading.CHANGED | Reading.SIMILAR | Reading.UNKNOWN:
+            return None
+
+
+TWINS_DIFFER = "its runs print different results, as reported"
+"""Why a testcase fails that runs one program in several ways."""
+
+
+def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
+    """Return the outcome of runs of one program that differ in the report, by their different results."""
+    if len(results) == 1:
+        return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
+    lines = zip_longest(*(one.splitlines() for one in results), fillvalue="")
+    differing = next((line for line in lines if len(set(line)) > 1), ())
+    signature = Signature(type=OUTPUT, message=" and ".join(differing)[:200])
+    return Classification(
+        outcome=Outcome.MATCH,
+        why=TWINS_DIFFER,
+        signature=make_output_signature(claim) if claim.actual else signature,
+    )
+
+
+COUNTED = "compiles to "
+"""The beginning of the reason for a run in which things were counted."""
+
+
+def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Classification:
+    """Compare the number of things in the printed program with the numbers of the report.
+
+    A number further away than the reported one is no better. Any other number is no answer: the report may count
+    with other flags, or another program.
+    """
+    claim = context.claim
+    product = next((one for one in context.vocabulary.products if _reads(one, claim)), None)
+    printed = steps[-1].stdout if steps and not steps[-1].truncated else ""
+    if product is None or not printed.strip():
+        why = "compiles; nothing shows how many things the compiler makes"
+        return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
+    made = len(product.made.findall(printed))
+    actual, expected = product.read(claim.actual), product.read(claim.expected)
+    shown = product.describe(made)
+    signature = Signature(type=OUTPUT, message=shown)
+    if actual is None:
+        wrong = expected is not None and made > expected
+    elif expected is None:
+        wrong = made == actual
+    else:
+        wrong = made >= actual if actual > expected else made <= actual
+    if wrong:
+        return Classification(outcome=Outcome.MATCH, why=f"{COUNTED}{shown}, as reported", signature=signature)
+    if made == expected:
+        return Classification(outcome=Outcome.PASS, why=f"{COUNTED}{shown}, as the report expects")
+    why = f"{COUNTED}{shown}, which the report does not speak of"
+    return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
+
+
+def _reads(product: Product, claim: Claim) -> bool:
+    return product.read(claim.actual) is not None or product.read(claim.expected) is not None
