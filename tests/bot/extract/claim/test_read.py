@@ -885,7 +885,7 @@ def test_the_block_below_a_good_release_is_expected(intro: str) -> None:
     assert (found.claim.actual, found.claim.expected) == ("4xf32=0 0 0 0", "4xf32=1 2 3 4")
 
 
-WHOLE_REPORT = """
+PRINTS_ROW = """
     ```python
     import tvm
     print(tvm.__version__)
@@ -900,12 +900,12 @@ WHOLE_REPORT = """
 
 
 def test_a_value_behind_a_name_is_no_version() -> None:
-    found = extract_repro(WHOLE_REPORT.replace("[2 -1 -1]", "float32 1.6e-07\n    float16 0.2031"), "wrong values")
+    found = extract_repro(PRINTS_ROW.replace("[2 -1 -1]", "float32 1.6e-07\n    float16 0.2031"), "wrong values")
     assert found.claim.actual == "float32 1.6e-07\nfloat16 0.2031"
 
 
 def test_the_version_of_the_build_is_no_result() -> None:
-    found = extract_repro(f"{WHOLE_REPORT}\n    I expected `[2 0 0]`.", "wrong indices from argmax")
+    found = extract_repro(f"{PRINTS_ROW}\n    I expected `[2 0 0]`.", "wrong indices from argmax")
     assert (found.claim.actual, found.claim.expected) == ("[2 -1 -1]", "[2 0 0]")
     assert found.claim.versions == ("0.27.0",)
 
@@ -918,7 +918,7 @@ def test_the_version_of_the_build_is_no_result() -> None:
     ],
 )
 def test_a_crash_in_parentheses_is_no_claim_beside_a_printed_output(remark: str, kind: ClaimKind) -> None:
-    assert extract_repro(f"{WHOLE_REPORT}\n    {remark}", "argmax of masked rows").claim.kind is kind
+    assert extract_repro(f"{PRINTS_ROW}\n    {remark}", "argmax of masked rows").claim.kind is kind
 
 
 @pytest.mark.parametrize(
@@ -965,7 +965,7 @@ def test_a_tool_that_should_report_a_failure_accepts(sentence: str, kind: ClaimK
 
 def test_an_expression_like_the_printed_one_is_the_expected_output() -> None:
     """A span that the code has, or a name in use, is none."""
-    printed = WHOLE_REPORT.replace("[2 -1 -1]", "T.load(meta[0], i, j) * T.load(meta[1], j) + T.f32(1.0)")
+    printed = PRINTS_ROW.replace("[2 -1 -1]", "T.load(meta[0], i, j) * T.load(meta[1], j) + T.f32(1.0)")
     notes = "My notes have `A[i, j] * B[j] + T.f32(1.0)` there; `tvm.run()` and `meta[0]` stay."
     found = extract_repro(f"{printed}\n    {notes}", "expressions print as soup: wrong output")
     assert found.claim.expected == "A[i, j] * B[j] + T.f32(1.0)"
@@ -1045,7 +1045,7 @@ def test_the_result_of_a_run_that_is_no_step_is_not_the_claim() -> None:
 
 
 def test_quoted_outputs_decide_before_a_title_that_says_cannot() -> None:
-    printed = WHOLE_REPORT.replace("[2 -1 -1]", "T.load(meta[0], i, j) + T.f32(1.0)")
+    printed = PRINTS_ROW.replace("[2 -1 -1]", "T.load(meta[0], i, j) + T.f32(1.0)")
     found = extract_repro(f"{printed}\n    I want `x[i, j] + T.f32(1.0)` there.", "can't read printed expressions")
     assert found.claim.kind is ClaimKind.WRONG_RESULT
     assert found.claim.expected == "x[i, j] + T.f32(1.0)"
@@ -1072,9 +1072,7 @@ def test_output_in_the_section_on_the_actual_behaviour_is_printed() -> None:
 
 def test_a_list_of_packages_is_neither_a_command_nor_output() -> None:
     packages = "iree-base-compiler  3.6.0\n    iree-base-runtime   3.6.0\n    numpy 2.x, python 3.11, linux"
-    found = extract_repro(
-        f"{WHOLE_REPORT}\n    I expected `[2 0 0]`.\n\n    ```\n    {packages}\n    ```\n", "argmax"
-    )
+    found = extract_repro(f"{PRINTS_ROW}\n    I expected `[2 0 0]`.\n\n    ```\n    {packages}\n    ```\n", "argmax")
     assert found.claim.actual == "[2 -1 -1]"
     assert found.testcase.steps == (("python", "repro.py"),)
 
