@@ -211,7 +211,7 @@ def judge_results(
     )
     if not results.seen.observations and results.problems:
         raise InfraError("; ".join(f"{one.cell}: {one.why}" for one in results.problems))
-    missing = (f"a part of the runs is missing ({one.cell}): {one.why}" for one in results.problems)
+    missing = (f"the runs of cell {one.cell} are missing: {one.why}" for one in results.problems)
     return assemble_report(
         ReportInput(issue=case.issue, toolchain=case.toolchain, options=case.options, extraction=extraction),
         case.plan,

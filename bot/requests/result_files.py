@@ -86,7 +86,7 @@ def read_results(
 
 def _read_cell(folder: Path, cell: JobCell, plan_sha256: str, refused: str | None) -> CellResult | RefusedResult:
     """Read a result as the probe wrote it, or from the folder of the artifact that carried it."""
-    content: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
+    content: bytes | str = "the job failed, was cancelled or ran out of time"
     for inner in ("", f"cell-{cell.id}"):
         read = read_plain_file(folder / inner, f"{cell.id}.json")
         if read is not None:
@@ -112,15 +112,15 @@ def read_plain_file(folder: Path, name: str) -> bytes | str | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return "its result is no plain file"
+        return "the result is not a regular file"
     finally:
         os.close(inside)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        return "its result is no plain file"
+        return "the result is not a regular file"
     with os.fdopen(file, "rb") as opened:
         data = opened.read(MAX_RESULT_BYTES + 1)
-    return data if len(data) <= MAX_RESULT_BYTES else f"its result has more than {MAX_RESULT_BYTES // 1024} KiB"
+    return data if len(data) <= MAX_RESULT_BYTES else f"the result is larger than {MAX_RESULT_BYTES // 1024} KiB"
 
 
 def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
@@ -131,7 +131,7 @@ def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | s
     try:
         result = msgspec.json.decode(data, type=CellResult)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "its result is not of our schema"
+        return "the result does not follow the schema"
     fault = next(_find_faults(result, cell, plan_sha256), None)
     if fault is not None:
         return fault
@@ -141,42 +141,42 @@ def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | s
 
 def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
     if result.schema != SCHEMA:
-        yield "its result has another schema number"
+        yield "the result has another schema version"
     if result.cell != cell.id:
-        yield "its result calls itself another cell's"
+        yield "the result names another cell"
     if result.plan_sha256 != plan_sha256:
-        yield "its result belongs to another plan"
+        yield "the result belongs to another plan"
     if result.problem:
-        yield "it could not be run: " + quote_span(result.problem)
+        yield "the cell could not run: " + quote_span(result.problem)
     if _has_huge_number(msgspec.to_builtins(result)):
-        yield "a number in it is none that a run can have"
+        yield "the result contains a number that no run can produce"
     seen = result.seen
     if len(seen.observations) > count_allowed_runs(cell):
-        yield "it claims more runs than its budget allows"
+        yield "the result contains more runs than the budget allows"
     if min(seen.cost.made, seen.cost.reused) < 0 or not _is_duration(seen.cost.seconds):
-        yield "a number in it is none that a run can have"
+        yield "the result contains a number that no run can produce"
     if (smaller := seen.smaller) is not None and not _is_planned_reduction(smaller, cell):
-        yield "its smaller testcase is not one of what was planned"
+        yield "the smaller testcase is no reduction of the planned testcase"
     if (between := seen.trail) is not None and not _is_planned_range(between, cell.plan):
-        yield "its builds between releases do not belong to what was planned"
+        yield "the builds between releases are outside the planned range"
     builds = {*cell.plan.order, *(build.name for build in between.builds)} if between else set(cell.plan.order)
     devices = _list_devices(cell)
     for run in seen.observations:
         if run.toolchain != cell.plan.testcase.toolchain or run.version not in builds:
-            yield "it claims runs of a release that was not planned"
+            yield "the result contains runs of a release that was not planned"
         if run.device not in devices:
-            yield "it claims runs on a device that was not planned"
+            yield "the result contains runs on a device that was not planned"
         if run.answer is not get_answer(run.outcome):
-            yield "an answer in it is not what its outcome means"
+            yield "the result contains an answer that contradicts its outcome"
         if not _is_known_setup(run):
-            yield "a fork, a sandbox or a driver in it is none that a run can have"
+            yield "the result names an unknown fork, sandbox or driver"
         if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:
-            yield "a number in it is none that a run can have"
+            yield "the result contains a number that no run can produce"
     if not all(run.version in builds and run.device in devices for run in seen.times.runs):
-        yield "it claims the times of runs that were not planned"
+        yield "the result contains times of runs that were not planned"
     spans = [*((one.begin, one.end) for one in seen.times.stages), *((one.begin, one.end) for one in seen.times.runs)]
     if any(end < begin for begin, end in spans):
-        yield "a number in it is none that a run can have"
+        yield "the result contains a number that no run can produce"
 
 
 _FORK = re.compile(r"[0-9a-f]{7,40}, carried by [A-Za-z][\w.-]{0,60} \d[\w.+]{0,40}", re.ASCII)

@@ -148,7 +148,7 @@ def test_only_plain_files_are_results(machines: Machines, tmp_path: Path, kind: 
     (path,) = sorted(machines.plans.glob("*issue1.json"))[:1]
     plan = msgspec.json.decode(path.read_bytes(), type=JobPlan)
     (tmp_path / "name").mkdir()
-    with pytest.raises(InfraError, match="no plain file"):
+    with pytest.raises(InfraError, match="not a regular file"):
         make_result_reader(machines.results, 1, {})(tmp_path / "name", plan, "")
 
 

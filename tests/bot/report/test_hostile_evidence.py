@@ -145,7 +145,7 @@ def test_a_whole_result_does_count() -> None:
 @given(end=st.integers(0, len(TEXT) - 1))
 def test_a_result_cut_off_anywhere_is_refused(end: int) -> None:
     """With the reason, and the verdict is the one without it."""
-    assert beside(TEXT[:end]) == (ALONE, ["its result is not of our schema"])
+    assert beside(TEXT[:end]) == (ALONE, ["the result does not follow the schema"])
 
 
 @settings(max_examples=60)
@@ -185,4 +185,4 @@ def test_a_result_of_an_unplanned_cell_is_ignored() -> None:
     """A late file of a cell that this plan does not have."""
     verdict, refused = beside(TEXT, name="unplanned.json")
     assert verdict == ALONE
-    assert refused == ["no result came from it: the job failed, was cancelled or ran out of time"]
+    assert refused == ["the job failed, was cancelled or ran out of time"]

@@ -317,7 +317,7 @@ def saw(**changes: Any) -> bytes:
         (with_(observations=(SEEN,) * 1001), "schema"),
         (b'{"observations":[' + b"{}," * 1_000_000 + b"{}]}", "schema"),
         (b'{"observations":' + b"[" * 100_000, "schema"),
-        (with_(schema=2), "schema number"),
+        (with_(schema=2), "schema version"),
         (with_(cell="on-lab"), "another cell"),
         (with_(plan_sha256="cd" * 32), "another plan"),
         (with_(problem="no space left"), "no space left"),
@@ -369,7 +369,7 @@ def test_words_of_a_job_are_quoted(tmp_path: Path) -> None:
     write(tmp_path, with_(conditions=("a `b` c",)))
     assert read(tmp_path).seen.conditions == ("`a 'b' c`",)
     write(tmp_path, with_(problem="merge `this` now"))
-    assert read(tmp_path).problems[0].why == "it could not be run: `merge 'this' now`"
+    assert read(tmp_path).problems[0].why == "the cell could not run: `merge 'this' now`"
 
 
 def test_every_sandbox_and_driver_of_ours_is_known() -> None:
