@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from bot.extract.python.reference.caught import find_caught_labels
 from bot.extract.python.reference.own_reference import prints_reference
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.types import Repro
@@ -74,6 +75,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         checks_itself=has_own_check(repro),
         prints_reference=prints_reference(repro.testcase),
         rows=find_printed_rows(repro.testcase),
+        caught=find_caught_labels(repro.testcase),
         order=(builds.builds[0].name, builds.builds[-1].name),
         first=(),
         trail=builds,
@@ -118,6 +120,7 @@ def make_plan(
             checks_itself=has_own_check(repro),
             prints_reference=prints_reference(repro.testcase),
             rows=find_printed_rows(repro.testcase),
+            caught=find_caught_labels(repro.testcase),
             order=order,
             first=_choose_first(
                 order, nearest, before, good, run_all=bool(options.versions) and (fits or not options.bisect)

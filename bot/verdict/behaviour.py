@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from runners.core.failure.oracle import ACCEPTED, REFUSED
+from runners.core.failure.oracle import ACCEPTED, OUTPUT, REFUSED
 from runners.core.protocol import Answer, Exited, Observation, Outcome
 
 
@@ -55,7 +55,8 @@ def find_behaviour(seen: Observation) -> Behaviour:
         return Behaviour.ACCEPTS if seen.why == ACCEPTED else Behaviour.FAILS
     if seen.answer is Answer.GOOD:
         return Behaviour.REFUSES if seen.why.startswith(REFUSED) else Behaviour.CLEAN
-    if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
+    prints = seen.signature is None or seen.signature.type == OUTPUT  # else the testcase caught an exception
+    if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0) and prints:
         return Behaviour.UNJUDGED
     if seen.outcome is Outcome.UNAVAILABLE and seen.why.startswith(COMPILES):
         return Behaviour.COMPILES

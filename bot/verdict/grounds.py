@@ -31,6 +31,7 @@ class Ground(StrEnum):
     NOT_AS_REPORTED = "not-as-reported"
     BUILD_NOT_NAMED = "build-not-named"
     BUILD_NOT_HERE = "build-not-here"
+    OWN_BUILD_CLEAN = "own-build-clean"
     DEVICE_NOT_NAMED = "device-not-named"
     SIGNAL_ONLY = "signal-only"
     KIND_ONLY = "kind-only"
@@ -91,6 +92,7 @@ MEANINGS = {
     Ground.NOT_AS_REPORTED: "no run fails as reported",
     Ground.BUILD_NOT_NAMED: "the report names no build that could be run",
     Ground.BUILD_NOT_HERE: "the build that the report names is not available",
+    Ground.OWN_BUILD_CLEAN: "the build that the report names runs the testcase cleanly",
     Ground.DEVICE_NOT_NAMED: "the report names no device, and several were tried",
     Ground.SIGNAL_ONLY: "the matching crashes left neither stack nor message",
     Ground.KIND_ONLY: "the report gives only a kind of failure to compare with",

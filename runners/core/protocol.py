@@ -444,6 +444,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """True if the testcase prints a result of the compiler and, beside it, a reference for that result."""
     rows: tuple[PrintedRow, ...] = ()
     """The rows in which the testcase prints results beside references, or what its own comparisons say."""
+    caught: tuple[Text, ...] = ()
+    """The texts that the testcase prints before an exception that it caught; empty text: the exception alone."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]

@@ -40,7 +40,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
     toolchain = find_toolchain(cell.toolchain)
     text = get_last_output(run.steps)
     needed = api_drift.find_needed_flag(cell.testcase, toolchain, cell.version)
-    moved = needed or api_drift.find_drift(text, cell.testcase, toolchain, cell.version)
+    moved = needed or api_drift.find_drift(text, cell.testcase, toolchain, cell.version, plan.caught)
     ruling = classify_run(
         run.ended,
         run.steps,
@@ -54,6 +54,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             checks_itself=plan.checks_itself,
             prints_reference=plan.prints_reference,
             rows=plan.rows,
+            caught=plan.caught,
             compilers=toolchain.GUEST.compilers,
             renames={e.old: e.new for e in toolchain.DRIFT if e.new and _is_renaming(e)},
         ),

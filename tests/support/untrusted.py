@@ -16,6 +16,7 @@ from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.value_sentences import find_printed_values, find_same_form, find_value_pair
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
+from bot.extract.python.reference.caught import find_caught_labels
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.python.reference.round_trip import checks_round_trip
 from bot.forge.run_record import decode_record
@@ -31,6 +32,7 @@ from runners.core.errors import UserError
 from runners.core.failure import api_drift
 from runners.core.failure.array_mismatch import parse_mismatch
 from runners.core.failure.compare import compare_signatures
+from runners.core.failure.exception_chain import iterate_caught
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
@@ -195,6 +197,7 @@ READERS: Mapping[str, Reader] = {
         )
     ),
     "printed rows": lambda text: judge_rows(text, text, find_printed_rows(make_program(f"{PRINTS}{text}"))),
+    "caught labels": lambda text: list(iterate_caught(text, find_caught_labels(make_program(text)))),
     "definitions": lambda text: compute_program(make_called(text)),
     "live argument": lambda text: find_live_argument(make_program(text)),
     "port of MLIR": lambda text: port_testcase(make_module(text), "3.8.0", IREE),

@@ -80,12 +80,18 @@ def read_cue(intro: str) -> Cue:
                 continue
             if cue in (Cue.WORKS, Cue.EXPECTED) and _HOPE.search(text):
                 continue
+            if cue is Cue.EXPECTED and _TWO_PARTS.search(text):
+                return Cue.OUTPUT
             if cue is Cue.WORKS and _SILENT.search(text):
                 return Cue.FAILS
             return cue
     return Cue.NONE
 
 
+_TWO_PARTS = re.compile(
+    r"\b(?:first|top|upper|former)\b[^.\n]{1,80}\b(?:second|then|bottom|lower|latter|other|last)\b", re.I
+)
+"""Words for the parts of one block: "the first row is what we get, the second what it should be"."""
 _HOPE = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should|ought|hop(?:ed?|ing)|suppos\w+|would|want(?:ed)?)\b[^.\n]{0,40}"
     r"\b(?:work|run|pass|compile|build|succeed|be (?:fine|ok|accepted|supported))\b"

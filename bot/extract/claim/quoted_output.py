@@ -333,8 +333,8 @@ def _find_result_lines(text: str) -> str:
 def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequence[str]) -> None:
     last = ""
     for before, span in _iter_spans(_NAMED_SPAN.sub("a name", text)):
-        if not re.search(r"\w", span):
-            continue  # an operator of the generated code, such as `!`
+        if not re.search(r"\w", span) or _EXCEPTION.fullmatch(span):
+            continue  # an operator of the generated code, such as `!`, or how another program ends
         listed = re.search(r"`([^`\n]{1,300})`(?:,| and|, and| then) ?$", before)
         whole = _RESULT_LINE.match(span) is not None
         wished = _EXPECT_SPAN.search(before)
@@ -358,6 +358,9 @@ def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequ
         expected.extend("\n".join(_split_pair(found["value"])) for found in _REFERENCE.finditer(text))
     if not expected:
         expected.extend("\n".join(_split_pair(found["value"])) for found in _EXPECTED_ROW.finditer(text))
+
+
+_EXCEPTION = re.compile(r"[\w.]{0,100}(?:Error|Exception|Warning)")
 
 
 def _split_pair(values: str) -> list[str]:

@@ -16,7 +16,7 @@ from bot.extract.claim.kinds.settle import Draft, settle_claim
 from bot.extract.claim.quoted_output import read_quoted_output
 from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.source import CODE, ClaimSource, join_prose
-from bot.extract.claim.versions import Passage, find_good_versions, find_versions
+from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
 from bot.extract.vocabulary import any_of, join_words
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.protocol import Claim, ClaimKind
@@ -27,8 +27,9 @@ MAX_TOLD_CHARS = 8_000
 def read_claim(source: ClaimSource) -> Claim:
     """Return the claim; its kind is `ClaimKind.UNKNOWN` if the text names no failure."""
     passages = list(_collect_passages(source))
-    good = find_good_versions(passages, source.toolchain)
     said = f"{source.title}\n{join_prose(source)}"
+    replaced = find_replaced_versions([p.intro for p in source.pieces if p.kind not in CODE], said, source.toolchain)
+    good = tuple(dict.fromkeys((*find_good_versions(passages, source.toolchain), *replaced)))
     intended = phrases.IS_MEANT.search(join_prose(source)) is not None
     shown = list_shown_values(source.document, source.pieces)
     settled = settle_claim(source, _read_quoted(source, good), intended=intended, shows_values=bool(shown))

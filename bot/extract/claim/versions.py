@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
+from packaging.version import Version
+
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.vocabulary import any_of, any_word, list_vocabularies, vocabulary_of
 
@@ -49,7 +51,9 @@ _SAID_OF_VERSION = re.compile(
 _USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running):?[ `v]*$", re.I)
 _GOOD_BEFORE = re.compile(
     r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|(?:used to be|was|were) right"
-    r"|correct(?:ly)?|succeed\w*|no (?:issue|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
+    r"|correct(?:ly)?|succeed\w*|no (?:issue|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok)"
+    r"|(?:prints?|printed|says?|said) [`'\"*]{0,2}(?:ok|okay|pass|passed|success|done|fine)[`'\"*]{0,2})"
+    r"(?:\b|(?<=[`'\"*]))"
     r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
     r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to))"
     rf"\s+(?:(?:the|version|release|nightly|{any_word(lambda words: words.versions.leading)}|=+"
@@ -176,6 +180,32 @@ def find_good_versions(passages: Iterable[Passage], toolchain: str | None) -> tu
     """Return the builds that the report says are good."""
     versions = (v for p in passages for v, good in _find_mentions(p, toolchain) if good)
     return tuple(dict.fromkeys(versions))[:MAX_VERSIONS]
+
+
+def find_replaced_versions(intros: Iterable[str], said: str, toolchain: str | None) -> tuple[str, ...]:
+    """Return the builds with the output of before, in a report that tells of a change and shows both outputs.
+
+    ``intros`` are the words above each quoted output. A caption such as ``0.26.0:`` names the build alone, and leaves
+    open which output is wrong: in a text with ``used to``, all but the newest build have the right one.
+    """
+    if not _TELLS_OF_CHANGE.search(said):
+        return ()
+    captions = (_CAPTION.fullmatch(intro.rstrip().rpartition("\n")[2].strip()) for intro in intros)
+    named = {found["v"] for found in captions if found is not None and _is_plausible(found["v"], toolchain)}
+    return tuple(sorted(named, key=Version)[:-1])
+
+
+_CAPTION = re.compile(
+    rf"(?:(?:and|but|on|in|with|under|for|output of|{_CALLED}),? ){{0,3}}"
+    r"[`*]{0,3}v?(?P<v>\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)[`*]{0,3} ?:?[`*]{0,3}",
+    re.I,
+)
+_TELLS_OF_CHANGE = re.compile(
+    r"\b(?:used to|previously|formerly|no longer|regress\w*|anymore|any more"
+    r"|(?:after|since) (?:the |an? |my |we |I )?(?:updat|upgrad)\w*|before the (?:updat|upgrad)\w*"
+    r"|(?:with|in|on|since) the (?:current|new|newest|latest|last) (?:release|version|wheel|update))\b",
+    re.I,
+)
 
 
 def _find_bad_releases(passage: Passage, toolchain: str | None) -> Iterator[str]:

@@ -127,8 +127,20 @@ def group_units(units: Sequence[Unit]) -> list[tuple[int, ...]]:
 
 
 def _is_extended_by(part: tuple[int, ...], whole: tuple[int, ...], units: Sequence[Unit]) -> bool:
-    """True if ``whole`` continues ``part``; False if ``whole`` adds the variant that works."""
-    return not any(units[i].piece.cue is Cue.WORKS for i in set(whole) - set(part))
+    """True if ``whole`` continues ``part``.
+
+    False if ``whole`` adds the variant that works, or code with names that no unit binds: a passage of printed IR
+    may share names with the program that printed it.
+    """
+    if any(units[i].piece.cue is Cue.WORKS for i in set(whole) - set(part)):
+        return False
+    return _list_open_names(whole, units) <= _list_open_names(part, units)
+
+
+def _list_open_names(group: Sequence[int], units: Sequence[Unit]) -> set[str]:
+    """Return the names that a program uses and does not bind, well-known ones not counted."""
+    bound = set().union(*(units[i].names.bound for i in group))
+    return set().union(*(_list_unknown_names(units[i]) for i in group)) - bound
 
 
 def _index_providers(units: Sequence[Unit]) -> dict[str, list[int]]:

@@ -179,7 +179,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the full error message as printed",),
             used + evidence.find_indices(failing.version),
         )
-    at_home = None if evidence.is_dated() else plan.reported
+    absent = _is_absent(evidence, plan.reported)
+    at_home = None if evidence.is_dated() or absent else plan.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
         return make_verdict(
@@ -201,12 +202,13 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         )
     named = bool(plan.claim.versions)
     exact = plan.reported is not None and not evidence.is_dated()
-    if named and plan.reported is None:
+    if named and (plan.reported is None or absent):
+        where = name_releases(evidence, good) if plan.reported else name_all(evidence, good)
+        lacking = f"{name_releases(evidence, [plan.reported])} cannot run it here" if plan.reported else _NOT_HERE
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             (Ground.CLEAN, Ground.BUILD_NOT_HERE),
-            f"Not reproduced: it runs cleanly on {name_all(evidence, good)}; the version that the report names is not"
-            " available.",
+            f"Not reproduced: it runs cleanly on {where}; {lacking}.",
             ("the failure may have been fixed before the oldest of these",),
             used,
         )
@@ -227,6 +229,15 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         (),
         used,
     )
+
+
+_NOT_HERE = "the version that the report names is not available"
+
+
+def _is_absent(evidence: Evidence, version: str | None) -> bool:
+    """True for a build that lacks a part that every run needs, such as a code generator."""
+    runs = [seen for seen in evidence.list_originals() if seen.version == version]
+    return bool(runs) and all(seen.outcome is Outcome.UNAVAILABLE for seen in runs)
 
 
 def _quotes_no_error(evidence: Evidence) -> bool:

@@ -28,6 +28,7 @@ from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
 from runners.core.failure.costs import QUANTITIES
+from runners.core.failure.oracle import CHECKS, OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.findings import describe_other_version
 from runners.core.protocol import Answer, Claim, ClaimKind, FindingKind, Outcome, Variant
@@ -37,7 +38,8 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
     """Return ``inconclusive`` if the reported release runs cleanly while others fail; None otherwise.
 
     Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
-    extraction took the right output for the wrong one.
+    extraction took the right output for the wrong one. An exception or a crash with its message is no right output:
+    there the report names a clean release, or its author had another build.
 
     A report may name a clean release to compare with. That is no contradiction if each clean one is older than the
     failing ones (`_names_change`).
@@ -55,6 +57,9 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         return None
     if plan.claim.kind in QUANTITIES or _names_change(evidence):
         return None  # "2 s with A, 25 s with B" names the good release as well
+    sides = {plan.order.index(version) < plan.order.index(plan.reported) for version in bad}
+    if _quotes_failure(plan.claim) and len(sides) == 1:
+        return None
     if not named:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
@@ -377,7 +382,21 @@ def list_grounds(evidence: Evidence, version: str, variant: Variant = Variant.OR
         grounds.append(Ground.KIND_ONLY)
     elif _has_only_signal(evidence, version):
         grounds.append(Ground.SIGNAL_ONLY)
+    if _is_clean_at_home(evidence) and not _names_change(evidence):
+        grounds.append(Ground.OWN_BUILD_CLEAN)
     return tuple(grounds)
+
+
+def _is_clean_at_home(evidence: Evidence) -> bool:
+    reported = evidence.plan.reported
+    clean = reported is not None and evidence.combine_answers().get(reported) is Answer.GOOD
+    return clean and evidence.has_reported_release() and evidence.plan.claim.kind not in QUANTITIES
+
+
+def _quotes_failure(claim: Claim) -> bool:
+    """True if the report quotes how its program fails: an exception or a crash with its message or stack."""
+    quoted = claim.signature
+    return quoted is not None and quoted.type not in (OUTPUT, *CHECKS) and bool(quoted.message or quoted.frames)
 
 
 def _is_vague(claim: Claim) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
+from runners.core.failure.exception_chain import iterate_caught
 from runners.core.failure.oracle import Drift
 from runners.core.findings import Moved
 from runners.core.protocol import Signature, Testcase
@@ -26,6 +28,7 @@ NAME_MESSAGES = {
     "TypeError": r"(?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'",
 }
 """Python's messages about a name that is not there, by exception."""
+MAX_CAUGHT = 200
 _MISSING_NAME = tuple(
     # A tool may print the message of an attribute as an error of its own.
     re.compile(rf"(?:{'AttributeError|error' if name == 'AttributeError' else name}): {message}")
@@ -47,12 +50,18 @@ _UNKNOWN_SYNTAX = (
 """Diagnostics of MLIR's parser."""
 
 
-def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
+def find_drift(
+    text: str, testcase: Testcase, toolchain: Toolchain, version: str, caught: Sequence[str] = ()
+) -> Drift | None:
     """Return the moved name that explains a failure; None if no missing name occurs in the testcase.
 
-    ``text`` is the output of the failing step, of which the last 60,000 characters are searched.
+    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. ``caught`` holds the
+    texts that the testcase prints before an exception that it caught, without the name of its class.
     """
-    for name, owner in _list_missing_names(text[-60_000:], toolchain.FAILURES):
+    text = text[-60_000:]
+    bare = (f"{name}: {message}" for message in iterate_caught(text, caught) for name in NAME_MESSAGES)
+    text = "\n".join((text, *islice(bare, MAX_CAUGHT)))
+    for name, owner in _list_missing_names(text, toolchain.FAILURES):
         if _is_used(name, testcase):
             entry = _find_entry(name, owner, toolchain.DRIFT, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name

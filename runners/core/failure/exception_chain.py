@@ -13,7 +13,7 @@ output's parser accepts, and `runners.core.protocol` limits the sizes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.normalize import make_readable
@@ -74,6 +74,19 @@ def read_native_header(one: Raised, vocabulary: FailureVocabulary) -> Signature 
     if not one.message.lstrip().startswith("Traceback (most recent call last)"):
         return None
     return parse_signature(one.message, vocabulary)
+
+
+MIN_LABEL = 3
+"""Characters of a text from which on a printed row is recognized by its beginning."""
+
+
+def iterate_caught(printed: str, labels: Sequence[str]) -> Iterator[str]:
+    """Yield the messages of exceptions that a testcase caught and printed behind one of ``labels``."""
+    known = [label for label in labels if len(label) >= MIN_LABEL]
+    for row in map(str.strip, printed.splitlines()):
+        label = next((label for label in known if row.startswith(label)), None)
+        if label is not None and row != label:
+            yield row.removeprefix(label).strip()
 
 
 def read_quoted_failure(steps: Sequence[StepResult], vocabulary: FailureVocabulary) -> Signature | None:

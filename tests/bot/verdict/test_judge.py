@@ -736,6 +736,19 @@ def test_a_crash_needs_no_support() -> None:
     assert crashed.confidence > judge(evidence((M, M, M, M))).confidence
 
 
+def test_a_quoted_error_decides_although_the_reported_release_runs_cleanly() -> None:
+    """Its author had another build, or the text names a clean release. The confidence is lower."""
+
+    def name(version: str) -> Plan:
+        return msgspec.structs.replace(
+            PLAN, claim=msgspec.structs.replace(CLAIM, versions=(version,)), reported=version
+        )
+
+    verdict = judge(evidence((M, M, P, P), plan=name("1.3")))
+    assert (verdict.kind, Ground.OWN_BUILD_CLEAN in verdict.grounds) == (VerdictKind.FIXED, True)
+    assert judge(evidence((M, P, M, M), plan=name("1.1"))).kind is VerdictKind.INCONCLUSIVE
+
+
 def test_a_failing_release_that_the_report_names_beside_an_older_clean_one_is_no_contradiction() -> None:
     """``| 1.1 | [1 2] |``, ``| 1.3 | does not compile |``: the first release named is the clean one."""
     named = msgspec.structs.replace(
@@ -1034,8 +1047,9 @@ def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original()
 
 
 def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
-    """What fails elsewhere is then not what the report is about: better no verdict than a reversed one."""
-    claim = msgspec.structs.replace(CLAIM, versions=("v1.3",))
+    """What is printed elsewhere is then not what the report is about: better no verdict than a reversed one."""
+    printed = Signature(type="output", message="[1 2]")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="[1 2]", signature=printed, versions=("v1.3",))
     plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.3")
     assert judge(evidence((M, M, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
     near = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=("1.3.dev7",)))

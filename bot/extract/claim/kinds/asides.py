@@ -14,13 +14,12 @@ from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
 
 
-def is_beside_the_point(source: ClaimSource, signature: Signature, has_expected: bool) -> bool:
-    """True for a failure that a remark names, in a report that quotes what its program prints."""
-    bare = not signature.message and signature.type not in NATIVE  # a name alone, beside printed output
-    return _is_in_parentheses(source, signature) or ((has_expected or bare) and _is_aside(source, signature))
+def is_beside_the_point(source: ClaimSource, signature: Signature, printed: str) -> bool:
+    """True for a failure that a remark names, in a report that quotes what its program prints (``printed``)."""
+    return _is_in_parentheses(source, signature) or _is_aside(source, signature, printed)
 
 
-def _is_aside(source: ClaimSource, signature: Signature) -> bool:
+def _is_aside(source: ClaimSource, signature: Signature, printed: str) -> bool:
     """True for a failure that one sentence of the prose names, where a block shows what the program prints.
 
     ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values. A signal may
@@ -35,7 +34,8 @@ def _is_aside(source: ClaimSource, signature: Signature) -> bool:
         if _shows_crash(source):
             return False
     told = any(named.search(prose.text) for prose in source.document.prose)
-    return told and not any(map(named.search, blocks)) and any(map(str.strip, blocks))
+    shown = printed.strip().split("\n")[0].strip()
+    return told and not any(map(named.search, blocks)) and any(shown in block for block in blocks)
 
 
 def _is_in_parentheses(source: ClaimSource, signature: Signature) -> bool:

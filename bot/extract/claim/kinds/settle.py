@@ -56,7 +56,7 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
 def _only_mentions_failure(source: ClaimSource, quoted: Draft) -> bool:
     if quoted.signature is None or not quoted.actual:
         return False
-    return is_beside_the_point(source, quoted.signature, bool(quoted.expected))
+    return is_beside_the_point(source, quoted.signature, quoted.actual)
 
 
 # ---------------------------------------------------------------------------------------------- numbers of things

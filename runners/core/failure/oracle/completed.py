@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import assert_never
 
+from runners.core.failure.exception_chain import iterate_caught
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure
 from runners.core.failure.parse import parse_signature
@@ -41,6 +42,8 @@ def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> C
             return Classification(
                 outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
             )
+        if (caught := _classify_caught(everything, context)) is not None:
+            return caught
     if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
         # The quoted output may occur in good and bad runs alike, so the check decides.
         return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
@@ -62,6 +65,25 @@ def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> C
             return Classification(outcome=Outcome.PASS, why="runs to its end; what it takes is compared by release")
         case _ as never:
             assert_never(never)
+
+
+def _classify_caught(printed: str, context: OracleContext) -> Classification | None:
+    """Return the outcome of a run that caught another failure than the reported one; None if it caught none.
+
+    The report is about an error, and its testcase prints errors and ends well: such an end is not clean by itself.
+    """
+    if context.drift is not None and context.caught:
+        return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why)
+    message = next(iterate_caught(printed, context.caught), None)
+    if message is None:
+        return None
+    signature = parse_signature(message, context.vocabulary) or Signature(type=CAUGHT, message=message[:500])
+    why = f"catches another failure than the reported one: {message[:200]}"
+    return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
+
+
+CAUGHT = "caught exception"
+"""Signature type of an exception whose class the testcase does not print."""
 
 
 def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:

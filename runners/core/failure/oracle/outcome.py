@@ -59,6 +59,8 @@ class OracleContext:
     """True if the last two printed values are a result and a reference for that result."""
     rows: Sequence[PrintedRow] = ()
     """The printed rows that tell whether a result is right."""
+    caught: Sequence[str] = ()
+    """The texts that the testcase prints before an exception that it caught."""
     renames: Mapping[str, str] | None = None
     compilers: Collection[str] = ()
     """Programs of the toolchain that compile and do not run."""

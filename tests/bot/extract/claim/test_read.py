@@ -52,6 +52,35 @@ def test_the_output_of_a_nightly_of_a_good_release_is_expected() -> None:
     assert (claim.good, claim.actual, claim.expected) == (("0.25.0",), "[nan nan]", "[-8. 4.]")
 
 
+def test_the_build_of_before_is_good_where_two_outputs_have_versions_as_captions() -> None:
+    """Only a text that tells of a change says which output is right."""
+    body = f"{{}}{CODE}\n0.26.0:\n\n```\nread_write A\n```\n\n0.25.0:\n\n```\nread A\n```\n"
+    claim = extract_claim(body.format("Inputs used to be declared read. A tool rejects them now."), "tvm: inputs")
+    assert (claim.kind, claim.good) == (ClaimKind.WRONG_RESULT, ("0.25.0",))
+    assert (claim.actual, claim.expected) == ("read_write A", "read A")
+    assert extract_claim(body.format("The outputs differ."), "tvm: inputs").good == ()
+
+
+def test_a_block_that_shows_both_arrays_is_no_expected_output() -> None:
+    """The sentence above names the parts of the block. An exception of another program is no value."""
+    body = (
+        f"No error at all.{CODE}\nFirst array is TVM, second is what it should be:\n\n```\n[2 1]\n[1 1]\n```\n\n"
+        "With a float operand I get `TypeError` instead, which says that only ints are an index."
+    )
+    claim = extract_claim(body, "tvm folds Min of constants wrongly")
+    assert (claim.kind, claim.actual, claim.expected) == (ClaimKind.WRONG_RESULT, "[2 1]\n[1 1]", "")
+
+
+def test_an_error_that_one_sentence_names_beside_quoted_output_is_a_remark() -> None:
+    body = (
+        f"I get garbage.{CODE}\nprints\n\n```\n30064771372\n```\n\ninstead of 121. If the function returns more, "
+        "loading fails: `INVALID_ARGUMENT; insufficient register storage for results`."
+    )
+    claim = extract_claim(body, "IREE: wrong argument values")
+    assert (claim.kind, claim.actual) == (ClaimKind.WRONG_RESULT, "30064771372")
+    assert extract_claim(body, "IREE: loading fails").kind is ClaimKind.ERROR
+
+
 def test_an_error_that_a_report_would_accept_is_not_its_failure() -> None:
     body = f"I could live with a ScheduleError.{CODE}\nIt prints\n\n```\n[12. 12.]\n```"
     claim = extract_claim(body, "tvm: loop_partition drops a sum")

@@ -196,6 +196,14 @@ def test_parts_that_the_text_does_not_give_are_missing() -> None:
     assert found.testcase.requirements == ("onnx",)
 
 
+def test_a_passage_of_printed_ir_is_no_part_of_a_complete_program() -> None:
+    """It uses a name of the program by chance, and names that nothing defines."""
+    program = "import tvm\nfrom tvm import te\ni = te.var('i')\nf = tvm.build(i)\nf.show()\n"
+    printed = "for d, e in T.grid(4, i):\n    tri_sum[d] = tri_sum[d] + x[e, d]\n"
+    code = extract_code(f"```python\n{program}```\n\nIn the printed TIR:\n\n```\n{printed}```\n")
+    assert code == program
+
+
 def test_the_variant_that_works_is_a_control() -> None:
     """Of two whole scripts, the one said to work is kept beside the testcase."""
     found = extract_repro(

@@ -243,6 +243,25 @@ def test_a_check_that_prints_what_the_report_holds_fails_as_reported(told: str, 
     assert judge(missing, Exited(code=1), stdout=ROW, stderr=failed, checks_itself=True).outcome is not Outcome.MATCH
 
 
+@pytest.mark.parametrize(
+    ("printed", "outcome"),
+    [
+        ("ran: (0,)", Outcome.PASS),
+        ("crashed: Check failed: (slot != end) is false: no slot for the variable", Outcome.MATCH),
+        ("crashed: the module has no such part", Outcome.OTHER_FAILURE),
+    ],
+)
+def test_a_program_that_catches_its_errors_is_clean_only_without_one(printed: str, outcome: Outcome) -> None:
+    """It ends well on each build, also on an old one that lacks what it calls."""
+    assert judge(ERROR, Exited(code=0), stdout=printed, caught=("crashed:",)).outcome is outcome
+
+
+def test_a_missing_name_that_a_program_catches_is_incompatible() -> None:
+    moved = Drift(name="tvm.compile", successor=None, why="no tvm.compile in 0.17")
+    seen = judge(ERROR, Exited(code=0), stdout="crashed: ...", caught=("crashed:",), drift=moved)
+    assert seen.outcome is Outcome.INCOMPATIBLE
+
+
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)

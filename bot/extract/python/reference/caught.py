@@ -1,0 +1,52 @@
+"""Find what a program prints where it catches an exception. Pure.
+
+``except Exception as e: print("crashed:", e)``: such a program ends well on each build, whatever failed there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+
+from bot.extract.python.parse import parse_python
+from runners.core.protocol import Testcase
+
+MAX_LABELS, MAX_LABEL = 20, 200
+
+
+def find_caught_labels(testcase: Testcase) -> tuple[str, ...]:
+    """Return the literal texts that a testcase prints directly before an exception that it caught.
+
+    A label is empty where the exception is printed alone. No label: the testcase prints no exception.
+    """
+    texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
+    trees = (tree for tree in map(parse_python, texts) if tree is not None)
+    labels = (label for tree in trees for label in _iterate_labels(tree))
+    return tuple(dict.fromkeys(islice(labels, MAX_LABELS)))
+
+
+def _iterate_labels(tree: ast.Module) -> Iterator[str]:
+    handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name)
+    for handler in handlers:
+        for node in (inner for statement in handler.body for inner in ast.walk(statement)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"):
+                continue
+            label = _find_label(node, str(handler.name))
+            if label is not None:
+                yield label
+
+
+def _find_label(call: ast.Call, name: str) -> str | None:
+    """Return the text before the exception ``name`` in a call of print; None if the call does not print it."""
+    words = ""
+    for argument in call.args:
+        for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                words += part.value
+            elif any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(part)):
+                return words.rpartition("\n")[2].strip()[:MAX_LABEL]
+            else:
+                return None  # a value of the run stands before the exception: no text finds the row
+        words += " "
+    return None
