@@ -62,6 +62,7 @@ TITLE_MARKS = (
         r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build|port|write"
         r"|split|merge|rework|simplify|finish|delete|adopt)\b",
     ),
+    _mark(Intent.FEATURE, 3, r"^\W*(?:\w+ ){1,2}requests?\W*:|\[(?:\w+ ){0,2}requests?\]"),
     _mark(Intent.FEATURE, 2, r"\b(?:would be (?:nice|great|good)|feature request|support for|should we|let'?s)\b"),
     _mark(Intent.TRACKING, 4, rf"{_TAG}(?:tracking|epic|roadmap|milestone|meta|umbrella|task list|todo|release)\b"),
     _mark(
@@ -167,6 +168,8 @@ PROSE_MARKS = (
         Intent.FEATURE,
         1,
         r"\b(?:request(?:ing)? (?:support|a feature)|please (?:add|support|consider)"
+        r"|(?:could|can|would) (?:you|someone|anyone|the (?:team|maintainers))(?: please| kindly| also)?"
+        r" (?:add|provide|include|offer|support|consider|publish)"
         r"|can be retired)\b",
     ),
     _mark(
@@ -235,7 +238,8 @@ SAYS_IT_FAILS = re.compile(
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
     r"(?:compile|lower|legali[sz]ed?|run|parse|import|work|working|match|able|supported|handled)\w*\b"
-    r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure) (?:out )?(?:which|what|whether|how|where)\b)"
+    r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure|work|think|understand) (?:out |of )?"
+    r"(?:which|what|whether|how|where|why)\b)"
     r"|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"
     r"|\b(?:crash(?:es|ed|ing)?|segfaults?|segmentation fault|core dump(?:ed)?|assert(?:s|ed|ion)|abort(?:s|ed)?"
     r"|hangs?|deadlocks?|leak(?:s|ed|ing)?|miscompil\w+|out of memory|oom|regress(?:es|ed|ion)?)\b"

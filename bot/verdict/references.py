@@ -7,8 +7,9 @@ the same fault.
 
 from __future__ import annotations
 
-from bot.extract.python.reference.own_reference import computes_reference, runs_exported_model
+from bot.extract.python.reference.own_reference import computes_reference
 from bot.extract.python.reference.round_trip import checks_round_trip
+from bot.extract.python.reference.same_model import runs_same_model
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
@@ -25,7 +26,7 @@ OWN = "a computation of the testcase's own, without the compiler"
 
 LIBRARY = "NumPy in place of the compiler's operator library"
 ROUND_TRIP = "the compiler's own object, before it was printed and read again"
-FRAMEWORK = "the framework's own run of the model that the testcase exports"
+RUNTIME = "another runtime, from the same model and inputs"
 ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
 REWRITE = "the same function before the pass or the schedule, with generated arguments"
 POINTS = "the expression itself, evaluated at points of its domain"
@@ -44,7 +45,7 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     own = computes_reference(evidence.plan.testcase) or any(
         one.why == PRINTS_OTHER_REFERENCE for one in evidence.observations
     )
-    name = FRAMEWORK if own and runs_exported_model(evidence.plan.testcase) else OWN
+    name = RUNTIME if own and runs_same_model(evidence.plan.testcase) else OWN
     found = [ReferenceVote(reference=name, wrong=True)] if own else []
     for finding in evidence.findings:
         version = str(finding.evidence.get("version", ""))
@@ -90,7 +91,7 @@ _SHORT = {
     LIBRARY: "NumPy in place of the operator library",
     POINTS: "the expression's own values",
     REWRITE: "the same function before the pass or the schedule",
-    FRAMEWORK: "the framework's own run of the exported model",
+    RUNTIME: "another runtime's run of the same model",
     OWN: "the testcase's own computation",
 }
 

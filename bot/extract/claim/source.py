@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bot.extract.blocks.markdown import Document
@@ -25,5 +26,9 @@ class ClaimSource:
 
 
 def join_prose(source: ClaimSource) -> str:
-    """Return the sentences of the issue's body, headings included."""
-    return "\n".join(p.text for p in source.document.prose)
+    """Return the sentences of the issue's body, headings included. A line that an editor wrapped is one line."""
+    return "\n".join(_WRAPPED.sub(" ", p.text) for p in source.document.prose)
+
+
+_WRAPPED = re.compile(r"(?<=[^\n]{60})(?<![.:;!?|])\n(?=[a-z`(])")
+"""The end of a long row that continues in the next row. Rows of lists, tables and output begin or end otherwise."""

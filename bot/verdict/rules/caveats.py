@@ -10,12 +10,12 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.references import (
     DEFINITIONS,
-    FRAMEWORK,
     LIBRARY,
     NUMPY,
     ONNX,
     ONNX_SHAPES,
     OWN,
+    RUNTIME,
     list_votes,
     name_reference,
     wrote_accused,
@@ -179,7 +179,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         ONNX_SHAPES: Ground.REFERENCE_DIFFERS,
         DEFINITIONS: Ground.REFERENCE_DIFFERS,
         LIBRARY: Ground.REFERENCE_DIFFERS,
-        FRAMEWORK: Ground.REFERENCE_DIFFERS,
+        RUNTIME: Ground.REFERENCE_DIFFERS,
         OWN: Ground.OWN_REFERENCE,
     }
     differing = [one.reference for one in votes if one.reference in independent]

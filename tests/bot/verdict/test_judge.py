@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from bot.extract.python.reference.same_model import runs_same_model
 from bot.extract.types import Missing, NoRepro
 from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
@@ -1833,3 +1834,26 @@ def test_the_framework_that_runs_the_exported_model_is_a_second_source(reference
     wrong = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase)
     none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
     assert judge(evidence((M, M, M, M), plan=wrong, findings=(none,))).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("reference", "same"),
+    [
+        ("ReferenceEvaluator(model).run(None, {'x': x})[0]", True),
+        ("session.run(None, {'x': x})[0]", True),
+        ("ReferenceEvaluator(other).run(None, {'x': x})[0]", False),
+        ("x + x.sum()", False),
+    ],
+)
+def test_a_session_of_the_model_that_the_compiler_gets_is_a_second_source(reference: str, same: bool) -> None:
+    code = (
+        "import numpy as np, onnxruntime as ort\nfrom onnx.reference import ReferenceEvaluator\n"
+        "import tvm\nfrom tvm.frontend import from_onnx\n"
+        "model, other, x = make(), make(), np.ones(2)\n"
+        "session = ort.InferenceSession(model.SerializeToString(), providers=['CPU'])\n"
+        f"ref = {reference}\n"
+        "got = tvm.compile(from_onnx(model))(x).numpy()\n"
+        "np.testing.assert_allclose(got, ref)\n"
+    )
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="tvm", files={"a.py": code})
+    assert runs_same_model(testcase) is same

@@ -247,3 +247,10 @@ COMES_OUT_AS_NAN = re.compile(
     re.I,
 )
 """A title that says that a result is NaN."""
+STAYS_AS_IT_IS = re.compile(
+    r"\b(?:stays?|remains?|(?:is |be |are )?(?:left|kept|leaves?|keeps?)(?: it| them| the \w{1,20})?|should be)"
+    r" (?:exactly )?(?:as it is|as they are|as is|unchanged|untouched|unmodified|alone|as written|the same)\b"
+    r"|\bshould (?:be a no-?op|not (?:change|touch|modify|rewrite) (?:it|this|anything|the \w{1,20}))\b",
+    re.I,
+)
+"""A sentence that wants a pass to leave its input."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.counts import read_counts
 from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.asides import is_beside_the_point
@@ -141,12 +142,22 @@ def _complete_values(source: ClaimSource, draft: Draft) -> Draft:
         actual, expected = actual or printed, expected or wanted
     if actual and not expected:
         expected = find_similar_spans(source.document, actual, source.code)
+    if actual and not expected and phrases.STAYS_AS_IT_IS.search(join_prose(source)):
+        expected = _find_input_program(source)
     if not actual and phrases.COMES_OUT_AS_NAN.search(source.title):
         actual = "nan"
     kind = draft.kind
     if draft.signature is None and not actual and phrases.TELLS_ERROR.search(join_prose(source)):
         kind = ClaimKind.ERROR  # a wrong value of the compiler's own, such as a shape, ends in an error
     return replace(draft, kind=kind, actual=actual, expected=expected)
+
+
+def _find_input_program(source: ClaimSource) -> str:
+    """Return the only MLIR of the testcase; empty for a testcase with none or several."""
+    programs = [
+        piece.text for piece in source.pieces if piece.kind is Kind.MLIR and piece.text.strip() in source.code
+    ]
+    return programs[0] if len(programs) == 1 else ""
 
 
 def _list_told_values(source: ClaimSource) -> frozenset[str]:

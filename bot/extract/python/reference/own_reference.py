@@ -57,55 +57,6 @@ def computes_reference(testcase: Testcase) -> bool:
     )
 
 
-def runs_exported_model(testcase: Testcase) -> bool:
-    """True if a check compares the compiler's result with what a framework computes from the same model.
-
-    The testcase exports a model for the compiler (``torch.export.export(net, …)``), and calls the model or the
-    exported program (``program.module()(x)``) for its reference. That is a second source. A formula of the author is
-    none.
-    """
-    texts = (text for name, text in testcase.files.items() if name.endswith(".py") and "export(" in text)
-    programs = (read_program(text, testcase.toolchain) for text in texts)
-    return any(
-        _calls_model(side, origin, *_list_exported(program))
-        for program in programs
-        if program is not None
-        for side, origin in _list_references(program)
-    )
-
-
-def _list_exported(program: Program) -> tuple[set[str], set[str]]:
-    """Return the names of the exported models, and the names that hold exported programs."""
-    models, exported = set(), set()
-    for _, node in program.nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(attr="export") | ast.Name(id="export"), args=[ast.Name(id=name), *_]):
-                models.add(name)
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr="export") | ast.Name(id="export"))
-            ):
-                exported.add(name)
-            case _:
-                pass
-    return models, exported
-
-
-def _calls_model(side: ast.expr, origin: Origin, models: set[str], exported: set[str]) -> bool:
-    """True if the value of ``side`` comes from a call of an exported model or program."""
-    for value in (side, *(one.value for one in origin.definitions)):
-        for node in ast.walk(value):
-            match node:
-                case ast.Call(func=ast.Name(id=name)) if name in models:
-                    return True
-                case ast.Call(func=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="module"))) if (
-                    name in exported
-                ):
-                    return True
-                case _:
-                    pass
-    return False
-
-
 def prints_reference(testcase: Testcase) -> bool:
     """True if the last two values that the program prints are a result of the compiler and its reference.
 
@@ -220,10 +171,10 @@ def read_program(text: str, toolchain: str) -> Program | None:
 
 def _has_reference(text: str, toolchain: str) -> bool:
     program = read_program(text, toolchain)
-    return program is not None and any(True for _ in _list_references(program))
+    return program is not None and any(True for _ in list_references(program))
 
 
-def _list_references(program: Program) -> Iterator[tuple[ast.expr, Origin]]:
+def list_references(program: Program) -> Iterator[tuple[ast.expr, Origin]]:
     """Yield each side of a check that is computed without the compiler, if another side comes from the compiler."""
     for scope, sides in islice(_list_checks(program.nodes), MAX_CHECKS):
         origins = [program.trace(side, scope) for side in sides]

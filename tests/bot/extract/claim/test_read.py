@@ -81,6 +81,19 @@ def test_an_error_that_one_sentence_names_beside_quoted_output_is_a_remark() -> 
     assert extract_claim(body, "IREE: loading fails").kind is ClaimKind.ERROR
 
 
+def test_a_pass_that_should_leave_its_input_is_expected_to_print_the_input() -> None:
+    """The sentence may be wrapped by an editor."""
+    module = "util.func @f() -> i32 {\n  %0 = util.global.load @g : i32\n  util.return %0 : i32\n}"
+    printed = "util.func @f() -> i32 {\n  %c = arith.constant 1 : i32\n  util.return %c : i32\n}"
+    body = (
+        f"```mlir\n{module}\n```\n\n```\n$ iree-opt --fold a.mlir\n{printed}\n```\n\n"
+        "The load is replaced by a constant, and I'd expect that it is not, which means that the module stays as\n"
+        "it is.\n"
+    )
+    assert extract_claim(body, "IREE folds a global").expected.strip() == module
+    assert extract_claim(body.replace("stays as", "is not as"), "IREE folds a global").expected == ""
+
+
 def test_an_error_that_a_report_would_accept_is_not_its_failure() -> None:
     body = f"I could live with a ScheduleError.{CODE}\nIt prints\n\n```\n[12. 12.]\n```"
     claim = extract_claim(body, "tvm: loop_partition drops a sum")
