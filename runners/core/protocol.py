@@ -445,7 +445,7 @@ class Plan(Wire, frozen=True, kw_only=True):
     rows: tuple[PrintedRow, ...] = ()
     """The rows in which the testcase prints results beside references, or what its own comparisons say."""
     caught: tuple[Text, ...] = ()
-    """The texts that the testcase prints before an exception that it caught; empty text: the exception alone."""
+    """The texts that the testcase prints before an exception that it caught; empty where no text leads to its row."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]

@@ -40,7 +40,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
     toolchain = find_toolchain(cell.toolchain)
     text = get_last_output(run.steps)
     needed = api_drift.find_needed_flag(cell.testcase, toolchain, cell.version)
-    moved = needed or api_drift.find_drift(text, cell.testcase, toolchain, cell.version, plan.caught)
+    moved = needed or api_drift.find_drift(text, cell.testcase, toolchain, cell.version, caught=bool(plan.caught))
     ruling = classify_run(
         run.ended,
         run.steps,

@@ -120,6 +120,7 @@ _CUE_WORDS = (
         r"\b(?:becomes|turns into|ends up as|(?:is|gets) (?:converted|folded|lowered|rewritten|translated|turned)"
         r" (?:in)?to)\W*$",
     ),
+    (Cue.OUTPUT, r"^\W*after(?:wards)?\W*(?:$|\(|`)"),  # the second of two programs: before, and after
     (
         Cue.FAILS,
         r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"

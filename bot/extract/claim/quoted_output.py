@@ -175,7 +175,7 @@ def _lists_packages(text: str) -> bool:
 
 def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
     """True for definitions that stand below a program and are introduced as its output: a printed module."""
-    if piece.kind is Kind.MLIR and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
+    if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         above = (one for one in pieces if one.kind is Kind.MLIR and one.lines[1] < piece.lines[0])
         return any(one.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED) for one in above)
     if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from runners.core.failure.exception_chain import iterate_caught
 from runners.core.failure.oracle import Drift
 from runners.core.findings import Moved
 from runners.core.protocol import Signature, Testcase
@@ -51,16 +50,17 @@ _UNKNOWN_SYNTAX = (
 
 
 def find_drift(
-    text: str, testcase: Testcase, toolchain: Toolchain, version: str, caught: Sequence[str] = ()
+    text: str, testcase: Testcase, toolchain: Toolchain, version: str, *, caught: bool = False
 ) -> Drift | None:
     """Return the moved name that explains a failure; None if no missing name occurs in the testcase.
 
-    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. ``caught`` holds the
-    texts that the testcase prints before an exception that it caught, without the name of its class.
+    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. A testcase that prints
+    exceptions which it ``caught`` may leave out the names of their classes.
     """
     text = text[-60_000:]
-    bare = (f"{name}: {message}" for message in iterate_caught(text, caught) for name in NAME_MESSAGES)
-    text = "\n".join((text, *islice(bare, MAX_CAUGHT)))
+    if caught:
+        bare = (f"{name}: {found[0]}" for name, one in NAME_MESSAGES.items() for found in re.finditer(one, text))
+        text = "\n".join((text, *islice(bare, MAX_CAUGHT)))
     for name, owner in _list_missing_names(text, toolchain.FAILURES):
         if _is_used(name, testcase):
             entry = _find_entry(name, owner, toolchain.DRIFT, version)

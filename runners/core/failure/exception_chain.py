@@ -23,6 +23,9 @@ from runners.core.protocol import Ended, Exited, Raised, Signature, StepResult
 from runners.core.toolchain.failures import FailureVocabulary
 
 _TYPE = re.compile(r"(?:[A-Za-z_]\w{0,99}\.){0,8}(?P<name>[A-Za-z_]\w{0,99})", re.ASCII)
+_SYNTAX_ERRORS = frozenset({"SyntaxError", "IndentationError", "TabError"})
+_PLACE = re.compile(r" \((?:[^()]{1,300}, )?line \d{1,9}\)$")
+"""The place that ``str()`` adds to a syntax error. A traceback prints the message without the place."""
 UNCAUGHT = 1
 """Exit status of Python after an uncaught exception."""
 
@@ -55,6 +58,8 @@ def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | No
         return relayed
     lines = [line.strip() for line in clean_lines(one.message) if line.strip()]
     first = [line.removeprefix(f"{named['name']}: ") for line in lines[:1]]  # as the parser of output does
+    if named["name"] in _SYNTAX_ERRORS:
+        first = [_PLACE.sub("", line) for line in first]
     figures = extract_figures(lines[1:]) if named["name"] == "AssertionError" else ""
     detail = figures or find_detail(lines[1:], vocabulary)
     return Signature(

@@ -34,7 +34,8 @@ _CLASS = r"(?=[A-Z0-9_]{0,60}[a-z])[A-Z]\w*"
 _BARE_CLASS = re.compile(rf"^\s{{0,4}}`{{0,2}}(?P<type>{_CLASS})`{{0,2}}(?::(?P<message>.*))?$")
 _ANY_EXCEPTION = re.compile(rf"^(?P<type>(?:[A-Za-z_]\w*\.){{0,8}}{_CLASS})(?:: (?P<message>.*))?$")
 _MLIR_ERROR = re.compile(
-    r"^(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)|[\w.+-]{1,40}-lld): (?:fatal )?error: (?P<m>.+)$"
+    r"^(?:[^\n]{1,80}?[ \t])?"  # a program may print a diagnostic behind words of its own
+    r"(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)|[\w.+-]{1,40}-lld): (?:fatal )?error: (?P<m>.+)$"
 )
 _FLAG_ERROR = re.compile(  # LLVM's command line
     r"(?P<m>Unknown command line argument '[^']{1,200}'|Cannot find option named '[^']{1,200}'"

@@ -917,6 +917,26 @@ def test_a_name_that_newer_releases_do_not_know_is_no_regression() -> None:
     assert judge_unknown("util.inner").kind is VerdictKind.REGRESSION
 
 
+def test_releases_that_print_another_program_are_named_where_the_report_quotes_none() -> None:
+    """A pass prints the same program on each run of a build, so the change is a fact; which one is right is open."""
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": ""}, steps=(("iree-opt", "a.mlir"),)
+    )
+    claim = Claim(kind=ClaimKind.WRONG_RESULT)
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=claim, reported=None)
+
+    def observe_printed(version: str, operation: str) -> Observation:
+        printed = f"func.func @f(%a: i32) -> i32 {{\n  %0 = {operation} %a, %a : i32\n  return %0 : i32\n}}"
+        return observe(version, S, toolchain="iree", ended=Exited(code=0), excerpt=printed)
+
+    runs = [observe_printed(version, "arith.muli" if version < "1.2" else "arith.addi") for version in ORDER]
+    verdict = judge(Evidence(plan=plan, observations=tuple(runs), findings=()))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "1.2 and 1.3 print another program than 1.0 and 1.1" in verdict.headline
+    same = judge(Evidence(plan=plan, observations=(runs[0], msgspec.structs.replace(runs[1])), findings=()))
+    assert "another program" not in same.headline
+
+
 def test_remarks_of_a_compiler_are_no_output_that_changed() -> None:
     """A report that quotes no failure may be about values, unless nothing is run."""
     steps = (("iree-compile", "a.mlir", "-o", "a.vmfb"), ("iree-run-module", "--module=a.vmfb"))

@@ -18,7 +18,8 @@ MAX_LABELS, MAX_LABEL = 20, 200
 def find_caught_labels(testcase: Testcase) -> tuple[str, ...]:
     """Return the literal texts that a testcase prints directly before an exception that it caught.
 
-    A label is empty where the exception is printed alone. No label: the testcase prints no exception.
+    A label is empty where the exception is printed alone, or behind a value of the run. No label: the testcase prints
+    no exception that it caught.
     """
     texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
     trees = (tree for tree in map(parse_python, texts) if tree is not None)
@@ -39,6 +40,8 @@ def _iterate_labels(tree: ast.Module) -> Iterator[str]:
 
 def _find_label(call: ast.Call, name: str) -> str | None:
     """Return the text before the exception ``name`` in a call of print; None if the call does not print it."""
+    if not any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(call)):
+        return None
     words = ""
     for argument in call.args:
         for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
@@ -47,6 +50,6 @@ def _find_label(call: ast.Call, name: str) -> str | None:
             elif any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(part)):
                 return words.rpartition("\n")[2].strip()[:MAX_LABEL]
             else:
-                return None  # a value of the run stands before the exception: no text finds the row
+                return ""
         words += " "
-    return None
+    return ""

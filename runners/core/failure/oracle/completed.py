@@ -7,8 +7,9 @@ from itertools import zip_longest
 from typing import assert_never
 
 from runners.core.failure.exception_chain import iterate_caught
+from runners.core.failure.normalize import split_tokens
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
-from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure
+from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
 from runners.core.failure.printed.output import find_other_values, read_output, read_twins
 from runners.core.failure.printed.pairs import (
@@ -74,6 +75,11 @@ def _classify_caught(printed: str, context: OracleContext) -> Classification | N
     """
     if context.drift is not None and context.caught:
         return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why)
+    told = split_tokens(context.claim.signature.message, context.renames) if context.claim.signature else ()
+    rows = printed.splitlines()[:MAX_ROWS] if context.caught and len(told) >= MIN_WORDS else ()
+    if any(" ".join(told) in " ".join(split_line(row, context)) for row in rows):
+        why = "prints the reported failure, which it caught"
+        return Classification(outcome=Outcome.MATCH, why=why, signature=context.claim.signature)
     message = next(iterate_caught(printed, context.caught), None)
     if message is None:
         return None
@@ -82,6 +88,7 @@ def _classify_caught(printed: str, context: OracleContext) -> Classification | N
     return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
 
 
+MAX_ROWS = 400
 CAUGHT = "caught exception"
 """Signature type of an exception whose class the testcase does not print."""
 

@@ -72,9 +72,9 @@ def _count_names(part: Sequence[Operation], whole: Sequence[Operation]) -> int:
 
 def _occurs(part: Sequence[Operation], whole: Sequence[Operation]) -> bool:
     """True if ``whole`` has the operations of ``part`` one after another."""
-    numbered = _number_values(part)
+    numbered = number_values(part)
     places = _find_names([name for name, *_ in part], [name for name, *_ in whole])
-    return bool(part) and any(_number_values(whole[at : at + len(part)]) == numbered for at in places)
+    return bool(part) and any(number_values(whole[at : at + len(part)]) == numbered for at in places)
 
 
 def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
@@ -83,7 +83,7 @@ def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
     return list(islice(every, MAX_PLACES))
 
 
-def _number_values(operations: Sequence[Operation]) -> list[Operation]:
+def number_values(operations: Sequence[Operation]) -> list[Operation]:
     """Return the operations with their values numbered in the order in which they occur."""
     numbers: dict[str, str] = {}
     return [

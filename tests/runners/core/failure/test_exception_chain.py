@@ -106,6 +106,13 @@ def test_output_of_the_shutdown_is_not_the_failure(tmp_path: Path) -> None:
     assert ruling.signature.type == "RuntimeError"
 
 
+@pytest.mark.parametrize("told", ["invalid syntax (<unknown>, line 5)", "invalid syntax (line 5)", "invalid syntax"])
+def test_a_syntax_error_has_the_message_that_its_traceback_prints(told: str) -> None:
+    """The interpreter adds the place to ``str()`` of the exception, and prints it in a row of its own."""
+    seen = read_exception(Raised(type="SyntaxError", message=told, frames=()), ALL_FAILURES)
+    assert seen == Signature(type="SyntaxError", message="invalid syntax")
+
+
 def test_a_traceback_inside_a_message_is_not_the_failure(tmp_path: Path) -> None:
     """The exception that quotes it ended the script; a report of the quoted one is still met."""
     step = run(tmp_path, NESTED)

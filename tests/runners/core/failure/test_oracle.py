@@ -256,6 +256,13 @@ def test_a_program_that_catches_its_errors_is_clean_only_without_one(printed: st
     assert judge(ERROR, Exited(code=0), stdout=printed, caught=("crashed:",)).outcome is outcome
 
 
+def test_a_caught_failure_is_found_behind_values_of_the_run() -> None:
+    printed = "[1] ok\n[16, 1, 1] InternalError Check failed: (slot != end) is false: no slot for the variable"
+    assert judge(ERROR, Exited(code=0), stdout=printed, caught=("",)).outcome is Outcome.MATCH
+    assert judge(ERROR, Exited(code=0), stdout=printed).outcome is Outcome.PASS
+    assert judge(ERROR, Exited(code=0), stdout="[1] ok\n[16, 1, 1] ok", caught=("",)).outcome is Outcome.PASS
+
+
 def test_a_missing_name_that_a_program_catches_is_incompatible() -> None:
     moved = Drift(name="tvm.compile", successor=None, why="no tvm.compile in 0.17")
     seen = judge(ERROR, Exited(code=0), stdout="crashed: ...", caught=("crashed:",), drift=moved)

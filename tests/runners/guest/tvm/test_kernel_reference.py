@@ -427,6 +427,35 @@ print(b.numpy())
     assert vote(tmp_path, program.format(tile=6), version) == [EXACT]
 
 
+@pytest.mark.parametrize(("declared", "votes"), [("", [DIFFERS]), ("T.reads(A[0:6, 0:7])", [])])
+def test_a_schedule_of_a_script_is_checked_unless_its_blocks_declare_their_accesses(
+    tmp_path: Path, declared: str, votes: list[tuple[str, bool | None]]
+) -> None:
+    """The parser lists the accesses of a block that declares none. A wrong declaration is the testcase's fault."""
+    program = f"""
+@T.prim_func(s_tir=True)
+def two(A: T.Buffer((6, 7), "float32"), C: T.Buffer((6, 7), "float32")):
+    B = T.sblock_alloc_buffer((6, 7), "float32")
+    for i, j in T.grid(6, 7):
+        with T.sblock("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {declared}
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(6, 7):
+        with T.sblock("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+
+schedule = tvm.s_tir.Schedule(two)
+outer, _ = schedule.split(schedule.fuse(*schedule.get_loops(schedule.get_sblock("b"))), [None, 5])
+schedule.reverse_compute_at(schedule.get_sblock("c"), outer)
+a, c = tensor(np.arange(42).reshape(6, 7), "float32"), tensor([[0] * 7] * 6, "float32")
+tvm.compile(schedule.mod, target="llvm")(a, c)
+print(c.numpy())
+"""
+    assert vote(tmp_path, program, "0.27.0") == votes
+
+
 LITERAL = """
 @T.prim_func
 def scale(a: T.Buffer((1,), "float32"), b: T.Buffer((1,), "float32")):

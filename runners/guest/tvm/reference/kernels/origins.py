@@ -24,6 +24,9 @@ CHANGES_MEANING = re.compile(
     r"|fuse_reduction_epilogue)\b"
 )
 """Text of a testcase whose schedule may change what a kernel means: other layouts, types, instructions or orders."""
+DECLARES_ACCESSES = re.compile(r"\bT\.(?:reads|writes)\(|reinterpret|\bassume\b")
+"""Text of a testcase whose blocks may declare other accesses than they make. Without such a declaration, the parser
+lists the accesses of a block itself."""
 CHOOSES_MEANING = re.compile(r"Decompose|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
 """Names of passes that give a function another meaning on purpose."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from runners.guest.tvm.reference.kernels.evaluate import evaluate_kernel
 from runners.guest.tvm.reference.kernels.origins import (
     CHANGES_MEANING,
     CHOOSES_MEANING,
+    DECLARES_ACCESSES,
     OWN_PASS,
     Kernels,
     list_given,
@@ -42,8 +42,6 @@ MAX_PAIRS = 32
 SIZES = (4, 6)
 """Extents for the variables of shapes, one after another. Integers are signed with the second."""
 REWRITE = "rewrite"
-_DECLARES_ACCESSES = re.compile(r"\bT\.(?:reads|writes)\(|reinterpret|\bassume\b")
-"""Text of a testcase whose blocks may declare other accesses than they make."""
 _MIXED = "MixedPrecision"
 """Part of the name of a pass that computes in half precision: only a coarse difference is one."""
 
@@ -72,7 +70,7 @@ class RewriteVoter:
         tvm: Any = importlib.import_module("tvm")
         passes = tvm.ir.transform.Pass
         passes.__call__ = self._watch_pass(passes.__call__)
-        if not CHANGES_MEANING.search(self._script) and not _DECLARES_ACCESSES.search(self._script):
+        if not CHANGES_MEANING.search(self._script) and not DECLARES_ACCESSES.search(self._script):
             home: Any = getattr(tvm, "s_tir", None) or tvm.tir
             self._watch_schedule(home.Schedule)
 

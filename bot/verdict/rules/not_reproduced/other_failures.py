@@ -1,0 +1,152 @@
+"""Judge runs of which none is clean: other failures, and results that nothing judges. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
+from bot.verdict.rules.not_reproduced.facts import ends_well, fails_where_reported
+from bot.verdict.rules.not_reproduced.unanswered import judge_unanswered
+from bot.verdict.rules.phrases import (
+    count_tried,
+    join_names,
+    list_versions,
+    name_all,
+    name_failure,
+    name_releases,
+    quote_span,
+)
+from bot.verdict.rules.untestable import name_build
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
+from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.rejection import is_rejected
+from runners.core.protocol import ClaimKind, Outcome
+from runners.toolchains import find_toolchain
+
+
+def judge_other_failures(evidence: Evidence) -> Verdict:
+    """Return the verdict on failures that all differ from the report.
+
+    ``different-failure`` needs one on the reported release itself or on the newest release.
+    """
+    plan = evidence.plan
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    failing = [seen for seen in others if not is_rejected(seen, vocabulary)] or others
+    latest = failing[-1]
+    refused = all(is_rejected(seen, vocabulary) for seen in evidence.list_originals())
+    if refused and not evidence.has_reported_release():  # the reporter's own release read the text
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"No release here accepts the testcase as written ({count_tried(evidence)}).",
+            (
+                f"{latest.version} says: {quote_span(latest.why)}",
+                name_build(evidence),
+                "to decide: the release that reads this text, or the text in today's syntax",
+            ),
+            evidence.find_indices(*list_versions(plan, failing)),
+        )
+    named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"
+    used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
+    if all(ends_well(s) for s in failing):
+        if (printed := _find_other_output(evidence)) is not None:
+            where = name_all(evidence, list_versions(plan, failing))
+            here = evidence.has_build_of_its_time()
+            return make_verdict(
+                VerdictKind.NOT_REPRODUCED,
+                (Ground.CLEAN, Ground.OTHER_VALUES, *(() if here else (Ground.BUILD_NOT_HERE,))),
+                f"Not reproduced: it prints {quote_span(printed, 80)} on {where}, and never the values that the"
+                " report calls wrong.",
+                (_OTHER_MACHINE if here else "the failure may have been fixed before the oldest of these releases",),
+                used,
+            )
+        return judge_unanswered(evidence, failing, used)
+    if ends_well(latest):
+        unanswered = judge_unanswered(evidence, [s for s in failing if ends_well(s)], used)
+        ended = [s for s in failing if not ends_well(s)]
+        where = name_releases(evidence, list_versions(plan, ended))
+        kinds = dict.fromkeys(name_failure(s.signature.type) if s.signature else "another failure" for s in ended)
+        said = f"{unanswered.headline} On {where}, it ends with {join_names([*kinds])}."
+        return replace(unanswered, headline=said)
+    # A run that ends by itself is no hang, whatever the report quotes.
+    known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
+    claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
+    if claim_is_known and fails_where_reported(evidence, failing):
+        return make_verdict(
+            VerdictKind.DIFFERENT_FAILURE,
+            (Ground.FAILS, Ground.NOT_AS_REPORTED, *((Ground.NO_VALUE,) if _ends_before_values(evidence) else ())),
+            f"It fails on {name_releases(evidence, list_versions(plan, failing))}, but not as reported: on"
+            f" {latest.version}, it ends with {named}.",
+            ("this says nothing about the reported failure",),
+            used,
+        )
+    return make_verdict(
+        VerdictKind.INCONCLUSIVE,
+        (Ground.NO_ANSWER,),
+        f"Inconclusive: it ends with {named} on {latest.version}, and {_describe_difference(evidence)}.",
+        ("to decide: the full error message as printed",),
+        used,
+    )
+
+
+def _ends_before_values(evidence: Evidence) -> bool:
+    """True if a report shows a wrong value, and an error of the compiler itself ends the runs of several builds.
+
+    An exception of the testcase's Python may come from a wrong extraction. Such an error does not.
+    """
+    claim, runs = evidence.plan.claim, evidence.list_originals()
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
+    own = {COMPILER_DIAGNOSTIC, *(detail.exception for detail in vocabulary.unnamed)}
+    types = {seen.signature.type if seen.signature is not None else "" for seen in runs}
+    shows = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual)
+    return shows and types <= own and len({seen.version for seen in runs}) > 1
+
+
+def _describe_difference(evidence: Evidence) -> str:
+    claim = evidence.plan.claim
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or claim.signature is not None:
+        return "the report describes another failure"
+    if evidence.gaps.shows_elsewhere:
+        return "the report shows its failure only in a picture or behind a link"
+    return "the report quotes no failure to compare with"
+
+
+def _find_other_output(evidence: Evidence) -> str | None:
+    """Return the one output of all builds where the report quotes other values.
+
+    Memory that nothing wrote prints other values on each build. The output must have the form of a quoted line, so
+    that the report quotes the output of this program. A build of the report's time must be the named one: of a build
+    beside it, the failure may be just before or after.
+    """
+    claim, runs = evidence.plan.claim, evidence.list_originals()
+    printed = {
+        seen.signature.message for seen in runs if seen.signature is not None and seen.signature.type == OUTPUT
+    }
+    answered = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and not claim.expected
+    versions = {seen.version for seen in runs}
+    known = evidence.has_reported_release() and evidence.plan.reported in versions
+    settled = all(seen.signature is not None for seen in runs) and (known or not evidence.has_build_of_its_time())
+    if not answered or not settled or len(printed) != 1 or len(versions) < MIN_AGREEING:
+        return None
+    (output,) = printed
+    form = _mask_numbers(output)
+    forms = [_mask_numbers(text) for text in (claim.actual, *claim.actual.splitlines())]
+    return output if evidence.plan.order[-1] in versions and form and form in forms else None
+
+
+_OTHER_MACHINE = "the release that the report names is among them: the device, the machine or the inputs may differ"
+
+
+MIN_AGREEING = 3
+"""Fewest builds that must print the same output."""
+
+
+def _mask_numbers(text: str) -> list[str]:
+    """Return the words and signs of ``text``, with the same sign for each number; empty without a number."""
+    words = re.findall(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w+|[^\w\s,]", text, re.IGNORECASE)
+    masked = ["#" if re.fullmatch(NUMBER_PATTERN, word, re.IGNORECASE) else word for word in words]
+    return masked if "#" in masked else []
