@@ -193,13 +193,17 @@ def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:
 
 
 def _name_output(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
-    """Return ``argv`` with a named output file: a later step may read it, and no step may print it."""
+    """Return ``argv`` with a named output file: a later step may read it, and no step may print a module.
+
+    A program of an earlier phase is text: where the call names no file, it is printed, as for the reporter.
+    """
     target = _find_output(argv)
     if target == "-":
         target = None
-    if target is None and argv[0] == work.tools.compiler:
+    suffix = work.tools.output_suffix(argv)
+    prints = suffix != work.tools.module_suffix.lstrip(".") and not call.stdout
+    if target is None and argv[0] == work.tools.compiler and not prints:
         stem = strip_suffixes(next((argv[i] for i in _find_positionals(argv)), "input"))
-        suffix = work.tools.output_suffix(argv)
         given = call.stdout if call.stdout not in ("", "|") else ""
         target = take_last_name(given) or f"{stem}.{suffix}"
         if target in work.files or target in argv:

@@ -462,6 +462,13 @@ def test_the_second_prompt_of_a_shell_is_no_redirection() -> None:
     assert found.testcase.files["t.mlir"].startswith("func.func @t(")
 
 
+def test_a_program_of_an_earlier_phase_is_printed_if_the_report_names_no_file() -> None:
+    found = extract_repro(f"{MLIR}\n\n    `iree-compile --compile-to=flow /tmp/twice.mlir`\n", TITLE)
+    assert found.testcase.steps == (("iree-compile", "--compile-to=flow", "twice.mlir"),)
+    module = extract_repro(f"{MLIR}\n\n    `iree-compile --compile-to=vm /tmp/twice.mlir`\n", TITLE)
+    assert "-o" in module.testcase.steps[0]
+
+
 @pytest.mark.parametrize("written", ["-o t.vmfb", "-o=t.vmfb", "-o - > out/t.vmfb", "--compile-to=hal -o out/t.vmfb"])
 def test_a_call_that_writes_what_a_failing_call_reads_belongs_to_the_failure(written: str) -> None:
     """The words "works fine" above the first calls of a session speak of these calls, and make no variant."""
