@@ -54,8 +54,8 @@ def find_drift(
 ) -> Drift | None:
     """Return the moved name that explains a failure; None if no missing name occurs in the testcase.
 
-    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. A testcase that prints
-    exceptions which it ``caught`` may leave out the names of their classes.
+    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. A testcase that
+    prints exceptions which it ``caught`` may leave out the names of their classes.
     """
     text = text[-60_000:]
     if caught:

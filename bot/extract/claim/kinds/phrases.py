@@ -254,3 +254,22 @@ STAYS_AS_IT_IS = re.compile(
     re.I,
 )
 """A sentence that wants a pass to leave its input."""
+_TRANSFORMED = (
+    r"(?:fus|fold|simplif|hoist|vectori[sz]|inlin|merg|unroll|til|eliminat|canonicali[sz]|promot|forward|combin|collaps"
+    r"|optimi[sz]|reduc|sunk|sink|interchang|coalesc|distribut)\w*"
+)
+MISSES_TRANSFORMATION = any_of(
+    rf"miss(?:es|ed|ing) (?:\w+ ){{0,2}}{_TRANSFORMED}",
+    rf"(?:is|are|was|were|be|been|gets?|got)(?: not|n['’]t) (?:\w+ )?{_TRANSFORMED}",
+    rf"(?:does|do|did)(?: not|n['’]t) (?:\w+ )?{_TRANSFORMED}",
+    rf"(?:fails?|failed|unable|refuses?) to (?:\w+ )?{_TRANSFORMED}",
+)
+"""Words for a program that a pass should have changed."""
+COMES_OUT_UNCHANGED = re.compile(
+    r"\b(?:comes? out|came out|(?:is|are) left|stays?|remains?|prints?|returns?)\b[^.\n]{0,60}"
+    r"\b(?:as (?:it|they) went in|as (?:it|they) (?:was|were)|unchanged|untouched|unmodified)\b"
+    r"|\b(?:output|result|module|function|ir) (?:is|equals|looks) (?:exactly )?(?:the same as |identical to )?"
+    r"the input\b",
+    re.I,
+)
+"""A sentence that says that the output of a pass is its input."""

@@ -144,12 +144,23 @@ def _complete_values(source: ClaimSource, draft: Draft) -> Draft:
         expected = find_similar_spans(source.document, actual, source.code)
     if actual and not expected and phrases.STAYS_AS_IT_IS.search(join_prose(source)):
         expected = _find_input_program(source)
+    if not actual and _misses_transformation(source):
+        actual, expected = _find_input_program(source), ""
     if not actual and phrases.COMES_OUT_AS_NAN.search(source.title):
         actual = "nan"
     kind = draft.kind
     if draft.signature is None and not actual and phrases.TELLS_ERROR.search(join_prose(source)):
         kind = ClaimKind.ERROR  # a wrong value of the compiler's own, such as a shape, ends in an error
     return replace(draft, kind=kind, actual=actual, expected=expected)
+
+
+def _misses_transformation(source: ClaimSource) -> bool:
+    """True if the report says that a pass does nothing, and its command runs this pass alone."""
+    tools = vocabulary_of(source.toolchain).tools
+    if tools is None or not tools.optimizer or not re.search(rf"^{re.escape(tools.optimizer)}\b", source.code, re.M):
+        return False
+    said = f"{source.title}\n{join_prose(source)}"
+    return any(one.search(said) for one in (phrases.MISSES_TRANSFORMATION, phrases.COMES_OUT_UNCHANGED))
 
 
 def _find_input_program(source: ClaimSource) -> str:

@@ -19,7 +19,7 @@ from runners.core.failure.printed.pairs import (
     prints_array,
     prints_other_array,
 )
-from runners.core.failure.printed.program import compare_programs
+from runners.core.failure.printed.program import compare_programs, find_other_operation
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResult
@@ -138,6 +138,7 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case Reading.UNKNOWN if not claim.expected and (
             other := find_other_values(everything, context.vocabulary, actual=claim.actual)
+            or find_other_operation(stdout, actual=claim.actual)
         ):
             return Classification(
                 outcome=Outcome.OTHER_FAILURE,

@@ -55,6 +55,29 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
     return Reading.SIMILAR if _has_fewer_or_more(wrong, seen) else Reading.UNKNOWN
 
 
+def find_other_operation(printed: str, *, actual: str) -> str:
+    """Return the first operation of a printed program that the quoted program lacks, as text; empty without any.
+
+    Empty as well if the two have the same operations under other names: a release may have renamed them.
+    """
+    seen, wrong = (read_operations(text) for text in (printed, actual))
+    if min(len(seen), len(wrong)) < MIN_OPERATIONS or _may_be_renamed(wrong, seen):
+        return ""
+    quoted = {_leave_out_values(one) for one in wrong}
+    return next((" ".join(one)[:200] for one in map(_leave_out_values, seen) if one not in quoted), "")
+
+
+def _may_be_renamed(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bool:
+    """True if each name of one program stands where one and the same name of the other one stands."""
+    before, after = ([name for name, *_ in one if name != "#"] for one in (wrong, seen))
+    pairs = set(zip(before, after, strict=False))
+    return len(before) == len(after) and len(pairs) == len(set(before)) == len(set(after))
+
+
+def _leave_out_values(operation: Operation) -> Operation:
+    return tuple(word for word in operation if not word.startswith("%"))
+
+
 def _has_fewer_or_more(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bool:
     """True if two whole programs differ in the number of a few operations, and no operation is new.
 
@@ -118,7 +141,7 @@ _AROUND = {"builtin.module", "module"}
 _BLOCK = re.compile(r"\s*\^\w+(?:\([^\n]*\))?:")
 _OPERATION = re.compile(
     r"\s*(?P<results>%[\w$.:-]+(?:\s*,\s*%[\w$.:-]+)*\s*=\s*)?"
-    r"(?:\"(?P<quoted>[a-z]\w*(?:\.[\w$-]+)+)\"\s*\(|(?P<plain>[a-z]\w*(?:\.[\w$-]+)+|return|call|func)(?=[\s<{(]|$))"
+    r"(?:\"(?P<quoted>[a-z]\w*(?:\.[\w$-]+)+)\"\s*\(|(?P<plain>[a-z]\w*(?:\.[\w$-]+)+|return|call|func)(?=[\s<{(]|$)(?!\s*=))"
 )
 _ALIAS = re.compile(r"\s*#[\w$.-]+\s*=\s*(?P<of>.*)")
 _TYPE = re.compile(r"\b(?:tensor|memref|vector|complex|tuple)<|![\w.$-]+<?")

@@ -94,6 +94,30 @@ def test_a_pass_that_should_leave_its_input_is_expected_to_print_the_input() -> 
     assert extract_claim(body.replace("stays as", "is not as"), "IREE folds a global").expected == ""
 
 
+@pytest.mark.parametrize(
+    ("told", "unchanged"),
+    [
+        ("What comes out: the function as it went in.", True),
+        ("The two loops are not fused.", True),
+        ("It misses a fusion.", True),
+        ("I'd like to know what it does.", False),
+    ],
+)
+def test_a_pass_that_does_nothing_prints_its_input(told: str, unchanged: bool) -> None:
+    module = "util.func @f() -> i32 {\n  %0 = util.global.load @g : i32\n  util.return %0 : i32\n}"
+    body = f"{told}\n\n```mlir\n{module}\n```\n\n    iree-opt a.mlir --fold-it\n\n3.10.0."
+    assert (extract_claim(body, "Wrong output of a pass").actual.strip() == module) is unchanged
+
+
+def test_a_program_below_a_command_is_what_the_command_prints() -> None:
+    module = "util.func @f() -> i32 {\n  %0 = util.global.load @g : i32\n  util.return %0 : i32\n}"
+    printed = module.replace("util.global.load", "util.other.load")
+    body = f"```mlir\n{module}\n```\n\n`iree-opt --fold-it a.mlir`:\n\n```mlir\n{printed}\n```\n"
+    assert extract_claim(body, "Wrong output of a pass").actual.strip() == printed
+    after = f"before\n\n```mlir\n{module}\n```\n\nafter (`iree-opt --fold-it a.mlir`)\n\n```mlir\n{printed}\n```\n"
+    assert extract_claim(after, "Wrong output of a pass").actual.strip() == printed
+
+
 def test_an_error_that_a_report_would_accept_is_not_its_failure() -> None:
     body = f"I could live with a ScheduleError.{CODE}\nIt prints\n\n```\n[12. 12.]\n```"
     claim = extract_claim(body, "tvm: loop_partition drops a sum")

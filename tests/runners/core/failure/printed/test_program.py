@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.printed.program import MAX_ROWS, compare_programs, read_operations
+from runners.core.failure.printed.program import MAX_ROWS, compare_programs, find_other_operation, read_operations
 from runners.core.failure.printed.reading import Reading
 
 OLD = """module {
@@ -87,3 +87,22 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_a_huge_program_is_read_in_part() -> None:
     assert len(read_operations("  %0 = arith.constant 1 : i32\n" * (2 * MAX_ROWS))) == MAX_ROWS
     assert read_operations("%0 = a.b " + "tensor<" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("printed", "other"),
+    [
+        ("%0 = scf.for %a\n%1 = linalg.pack %0\nreturn %1", "scf.for"),
+        ("%1 = linalg.pack %0\nreturn %1", ""),
+        ("%1 = tensor.pack %0\nreturn %1", ""),  # the same program, with a name that a release may have changed
+        ("nothing", ""),
+    ],
+)
+def test_the_operation_that_another_program_has_is_told(printed: str, other: str) -> None:
+    assert find_other_operation(printed, actual="%1 = linalg.pack %0\nreturn %1") == other
+
+
+def test_an_attribute_in_a_row_of_its_own_is_no_operation() -> None:
+    attribute = 'hal.executable.target = #hal.executable.target<"x">'
+    text = f"func.func @f(%a: i32) attributes {{\n  {attribute}\n}} {{\n  return %a\n}}"
+    assert [name for name, *_ in read_operations(text)] == ["func.func", "func.return"]
