@@ -13,6 +13,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
+from bot.extract.python.reference.caught import list_caught_labels
 from bot.extract.vocabulary import join_words
 from runners.core.failure.api_drift import NAME_MESSAGES
 from runners.core.failure.array_mismatch import extract_figures
@@ -232,6 +233,26 @@ def list_failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
     for piece in pieces:
         if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.NATIVE, Kind.SHELL) and not is_expected_output(piece):
             yield piece
+
+
+def find_caught(pieces: Sequence[Piece]) -> Signature | None:
+    """Return the first exception in printed output, for a program that catches exceptions and prints them.
+
+    A value may stand before the exception, and its class without a colon: ``unsigned ValueError no such type``.
+    """
+    if not any(piece.kind is Kind.PYTHON and list_caught_labels(piece.text) for piece in pieces):
+        return None
+    printed = (p for p in pieces if p.kind is Kind.OUTPUT and not is_expected_output(p))
+    rows = (row for piece in printed for row in piece.text.split("\n")[:MAX_OUTPUT_ROWS])
+    found = next(filter(None, map(_CAUGHT.search, rows)), None)
+    return Signature(type=found["type"], message=found["message"].strip()[:500]) if found is not None else None
+
+
+MAX_OUTPUT_ROWS = 200
+_CAUGHT = re.compile(
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,40}\.){0,4}[A-Z]\w{0,60}(?:Error|Exception))\b['\")]?"
+    r"[: ]{1,3}(?P<message>\S.{4,})"
+)
 
 
 def is_expected_output(piece: Piece) -> bool:

@@ -98,7 +98,8 @@ def read_quoted_output(
 
 def _is_of_another(intro: str) -> bool:
     """True for a line above an output that names another implementation and nothing else: ``PyTorch 2.7:``."""
-    return _ANOTHER.fullmatch(intro.strip().rpartition("\n")[2].strip()) is not None
+    last = re.split(r"(?<=[.!?])\s+", intro.strip().rpartition("\n")[2])[-1]
+    return _ANOTHER.fullmatch(last.strip()) is not None
 
 
 _ANOTHER = re.compile(

@@ -83,7 +83,8 @@ def find_same_form(known: str, text: str) -> str:
     """Return the first passage of ``text`` that equals a known output line in all but its values; else empty.
 
     ``2xf32=1 -3`` is of the form of ``2xf32=1 9``: where one of them is known as wrong or right, the other one is the
-    opposite. A line of less than two values, or of values alone without brackets or a label, has no form.
+    opposite. A line of less than two values, or of values alone without brackets or a label, has no form. A passage
+    behind "still" or "also" is of the same side.
     """
     line = known.strip()
     parts = _FORM_VALUE.split(line[:300])
@@ -92,10 +93,17 @@ def find_same_form(known: str, text: str) -> str:
     words = (r"\s*".join(map(re.escape, part.split())) if part.strip() else "" for part in parts)
     form = rf"\s{{0,4}}{_FORM_VALUE.pattern}\s{{0,4}}".join(words)
     pattern = re.compile(rf"(?<![\w.]){form}".rstrip(), re.I)
-    found = (" ".join(match[0].split()) for match in pattern.finditer(text[:20_000]))
+    text = text[:20_000]
+    opposite = (
+        one for one in pattern.finditer(text) if not _SAME_SIDE.search(text[max(0, one.start() - 60) : one.start()])
+    )
+    found = (" ".join(match[0].split()) for match in opposite)
     if not line.endswith("."):
         found = (other.removesuffix(".") for other in found)  # the end of the sentence
     return next((other for other in found if other != " ".join(line.split())), "")
+
+
+_SAME_SIDE = re.compile(r"\b(?:still|also|again|even|too)\b[^.]*$", re.I)
 
 
 def holds_garbage(line: str) -> bool:

@@ -50,8 +50,12 @@ def compare_signatures(
     frames = _count_common_frames(reported, observed)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
     same_type = _is_same_type(reported.type, observed.type, vocabulary)
-    if both_crash and not same_type and frames is None and is_left_out_assertion(reported, vocabulary):
+    silent = both_crash and not same_type and frames is None and not observed.message
+    if silent and is_left_out_assertion(reported, vocabulary):
         why = f"{name_type(observed.type)}, where the report fails an assertion that releases are built without"
+        return Similarity(score=SAME, why=why)
+    if both_crash and not same_type and _says_the_same(reported, observed, renames):
+        why = f"{name_type(observed.type)} in place of {name_type(reported.type)}, with the same message"
         return Similarity(score=SAME, why=why)
     if not (same_type or (both_crash and frames) or _may_be_reprinted(reported, observed, vocabulary)):
         return Similarity(
@@ -266,6 +270,13 @@ def _compare_crashes(
     if words is not None:
         return Similarity(score=0.9, why=f"{name_type(observed.type)} with the same message")
     return Similarity(score=0.75, why=f"{name_type(observed.type)}, as reported; no stack to compare")
+
+
+def _says_the_same(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> bool:
+    """True if two crashes print the same sentence. Which signal ends the process depends on how it was built."""
+    words = [split_tokens(one.message, renames) for one in (reported, observed)]
+    overlap = _measure_word_overlap(*words)
+    return overlap is not None and overlap >= SAME and min(map(len, words)) > MIN_SENTENCE
 
 
 def is_left_out_assertion(reported: Signature, vocabulary: FailureVocabulary) -> bool:

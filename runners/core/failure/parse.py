@@ -53,7 +53,7 @@ _NATIVE_CRASH = {
 }
 """Messages about a crash by type of failure. The first that matches a text counts."""
 _ABORT_MESSAGE = re.compile(
-    r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,300}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
+    r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,1200}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
 )
 
 
@@ -191,10 +191,23 @@ def _is_in_compiler(lines: list[str], vocabulary: FailureVocabulary) -> bool:
 
 def _make_crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> Signature:
     found = _ABORT_MESSAGE.search("\n".join(lines))
-    message = (found["llvm"] or found["assertion"] or "") if found else ""
+    message = (found["llvm"] or found["assertion"] or "") if found else _find_last_words(lines)
     native, callees = find_native_frames(lines, vocabulary)
     frames = native or find_python_frames(lines, vocabulary)
     return Signature(type=name, message=make_readable(message, vocabulary), frames=frames, callees=callees)
+
+
+def _find_last_words(lines: list[str]) -> str:
+    """Return the sentence that a compiler prints right before the banner of its crash handler; empty without one."""
+    at = next((at for at, line in enumerate(lines) if _CRASH_BANNER.match(line)), 0)
+    last = lines[at - 1].strip() if at else ""
+    return last if len(last.split()) >= MIN_LAST_WORDS and not _NO_LAST_WORDS.match(last) else ""
+
+
+_CRASH_BANNER = re.compile(r"(?:Please report issues to https?://|PLEASE (?:submit a bug report|ATTACH) )")
+_NO_LAST_WORDS = re.compile(r"[\[({<%^#$>]|\S{1,300}:\d+(?::\d+)?:|\w+: |\d")
+"""Rows that are no sentence of the compiler: diagnostics, rows of a program, of a session or of a log."""
+MIN_LAST_WORDS = 5
 
 
 def _find_mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:

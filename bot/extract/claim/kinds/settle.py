@@ -155,7 +155,7 @@ def _complete_values(source: ClaimSource, draft: Draft) -> Draft:
 
 
 def _misses_transformation(source: ClaimSource) -> bool:
-    """True if the report says that a pass does nothing, and its command runs this pass alone."""
+    """True if the report says that a pass does nothing, and its command runs single passes."""
     tools = vocabulary_of(source.toolchain).tools
     if tools is None or not tools.optimizer or not re.search(rf"^{re.escape(tools.optimizer)}\b", source.code, re.M):
         return False

@@ -22,9 +22,14 @@ def find_caught_labels(testcase: Testcase) -> tuple[str, ...]:
     no exception that it caught.
     """
     texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
-    trees = (tree for tree in map(parse_python, texts) if tree is not None)
-    labels = (label for tree in trees for label in _iterate_labels(tree))
+    labels = (label for text in texts for label in list_caught_labels(text))
     return tuple(dict.fromkeys(islice(labels, MAX_LABELS)))
+
+
+def list_caught_labels(code: str) -> tuple[str, ...]:
+    """Return the labels of one program, see `find_caught_labels`; none for a text that is no Python."""
+    tree = parse_python(code)
+    return tuple(islice(_iterate_labels(tree), MAX_LABELS)) if tree is not None else ()
 
 
 def _iterate_labels(tree: ast.Module) -> Iterator[str]:

@@ -84,7 +84,7 @@ def _classify_caught(printed: str, context: OracleContext) -> Classification | N
     if message is None:
         return None
     signature = parse_signature(message, context.vocabulary) or Signature(type=CAUGHT, message=message[:500])
-    why = f"catches another failure than the reported one: {message[:200]}"
+    why = "catches another failure than the reported one, and ends well"
     return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
 
 

@@ -118,7 +118,7 @@ class _TooManySteps(Exception):
 def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
     if (judged := _compare_judgements(printed, wrong, right)) is not None:
         return judged
-    if _calls_wrong(wrong) and not _calls_wrong(printed) and _calls_right(printed) and not _calls_right(wrong):
+    if _calls_wrong(wrong) and not _calls_wrong(printed) and _count_right(printed) > _count_right(wrong):
         return Reading.CHANGED  # the program judges its result, and says the opposite of what the report quotes
     if not right and wrong and all(map(_holds_garbage, wrong)) and any(map(_holds_garbage, printed)):
         return Reading.WRONG  # outputs that differ in the content of unwritten memory alone are the same
@@ -194,8 +194,8 @@ def _calls_wrong(lines: Sequence[Line]) -> bool:
     return any(_BAD_WORDS.intersection(line) for line in lines)
 
 
-def _calls_right(lines: Sequence[Line]) -> bool:
-    return any(_GOOD_WORDS.intersection(line) for line in lines)
+def _count_right(lines: Sequence[Line]) -> int:
+    return sum(bool(_GOOD_WORDS.intersection(line)) for line in lines)
 
 
 def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:

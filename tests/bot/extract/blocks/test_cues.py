@@ -34,7 +34,16 @@ def test_a_control_stays_a_control_beside_a_wrong_variant(intro: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "intro", ["expected `7xi32=1`, we see", "I expected `1`, but I get:", "should be 1; it prints"]
+    "intro",
+    [
+        *(
+            "expected `7xi32=1`, we see",
+            "I expected `1`, but I get:",
+            "should be 1; it prints",
+            "Result with 3.10.0:",
+        ),
+        *("after (`iree-opt a.mlir`)", "After:", "First array is TVM, second is what it should be:"),
+    ],
 )
 def test_the_last_clause_announces_the_block(intro: str) -> None:
     assert read_cue(intro) is Cue.OUTPUT

@@ -118,6 +118,23 @@ def test_a_program_below_a_command_is_what_the_command_prints() -> None:
     assert extract_claim(after, "Wrong output of a pass").actual.strip() == printed
 
 
+def test_the_exception_that_a_program_catches_and_prints_is_the_failure() -> None:
+    """A value stands before its class, and no colon behind."""
+    code = "import tvm\ntry:\n    tvm.run()\nexcept Exception as e:\n    print(name, type(e).__name__, e)\n"
+    body = f"```python\n{code}```\n\n```\nsigned ok\nunsigned DiagnosticError error: cannot make -1\n```\n"
+    signature = extract_claim(body, "Crash of the analysis").signature
+    assert signature is not None
+    assert (signature.type, signature.message) == ("DiagnosticError", "error: cannot make -1")
+    uncaught = body.replace("except Exception as e", "except Exception")
+    assert extract_claim(uncaught, "Crash of the analysis").signature is None
+
+
+def test_a_passage_behind_still_is_no_expected_output() -> None:
+    body = f"{CODE}\nOutput:\n```\n4xf16=0 0 -NAN -0\n```\nFrom a file they are still zero: 4xf16=0 0 0 -0.\n"
+    assert extract_claim(body, "IREE: wrong values").expected == ""
+    assert extract_claim(body.replace("are still zero", "are"), "IREE: wrong values").expected == "4xf16=0 0 0 -0"
+
+
 def test_an_error_that_a_report_would_accept_is_not_its_failure() -> None:
     body = f"I could live with a ScheduleError.{CODE}\nIt prints\n\n```\n[12. 12.]\n```"
     claim = extract_claim(body, "tvm: loop_partition drops a sum")

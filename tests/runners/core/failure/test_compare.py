@@ -322,3 +322,21 @@ def test_a_quote_may_end_at_a_mark(quoted: str, same: bool) -> None:
         Signature(type="ValueError", message=quoted), Signature(type="ValueError", message=printed), ALL_FAILURES
     )
     assert (compared.score >= SAME) is same
+
+
+def test_a_crash_with_the_same_last_words_may_end_by_another_signal() -> None:
+    """A compiler prints a sentence before the banner of its crash handler. Rows of a program are no such sentence."""
+    said = "ElementsAttr does not provide iteration facilities for type `mlir::Attribute`"
+    banner = "Please report issues to https://example.org/issues and include the crash backtrace."
+    reported = parse_signature(f"{said}\n{banner}\nStack dump:\nAborted (core dumped)\n", ALL_FAILURES)
+    seen = parse_signature(f"{said}\n{banner}\n", ALL_FAILURES, Signalled(code=5))
+    assert reported is not None
+    assert seen is not None
+    assert (reported.type, seen.type) == ("SIGABRT", "SIGTRAP")
+    assert compare_signatures(reported, seen, ALL_FAILURES).score >= SAME
+    other = parse_signature(f"another sentence of the same length here\n{banner}\n", ALL_FAILURES, Signalled(code=5))
+    assert other is not None
+    assert compare_signatures(reported, other, ALL_FAILURES).score < SAME
+    program = parse_signature(f"%0 = tosa.add %a and more words\n{banner}\n", ALL_FAILURES, Signalled(code=5))
+    assert program is not None
+    assert program.message == ""

@@ -23,6 +23,8 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("max diff: 0.0", "max diff: 0.53", "", Reading.CHANGED),
         ("max diff: 0.7", "max diff: 0.53", "", Reading.UNKNOWN),
         ("sum 12.0", "sum nan", "", Reading.CHANGED),
+        ("a [1. 4.] ok\nb [2. 4.] ok", "a [1. 4.] ok\nb [-1. 4.] WRONG", "", Reading.CHANGED),
+        ("a [1. 4.] ok", "a [1. 4.] ok\nb [-1. 4.] WRONG", "", Reading.WRONG),
         ("same: True", "same: False", "", Reading.CHANGED),
         ("same: False", "", "same: True", Reading.WRONG),
         ("f p + q\ns T.max(q, p + q)", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.WRONG),
