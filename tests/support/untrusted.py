@@ -19,6 +19,7 @@ from bot.extract.links import find_links
 from bot.extract.python.reference.caught import find_caught_labels
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.python.reference.round_trip import checks_round_trip
+from bot.extract.python.reference.same_model import runs_same_model
 from bot.forge.run_record import decode_record
 from bot.forge.source import parse_issue
 from bot.forge.sticky_comment import parse_report, parse_sticky_comment
@@ -61,6 +62,10 @@ TVM, IREE = find_toolchain("tvm"), find_toolchain("iree")
 
 PRINTS = "import numpy as np, tvm\nout = tvm.f()\nref = np.sort(x)\nprint('a', out, 'b', ref, out == ref)\n"
 """The beginning of a program that prints results beside references."""
+SESSION = (
+    "import tvm, onnxruntime as s\nfrom tvm.x import f\ns = s.InferenceSession(m)\nassert f(m) == s.run(None, x)\n"
+)
+"""The beginning of a program that checks results against those of another runtime."""
 Reader = Callable[[str], object]
 """A refusal (`UserError`) is an answer too."""
 
@@ -197,6 +202,7 @@ READERS: Mapping[str, Reader] = {
         )
     ),
     "printed rows": lambda text: judge_rows(text, text, find_printed_rows(make_program(f"{PRINTS}{text}"))),
+    "same model": lambda text: runs_same_model(make_program(f"{SESSION}{text}")),
     "caught labels": lambda text: list(iterate_caught(text, find_caught_labels(make_program(text)))),
     "definitions": lambda text: compute_program(make_called(text)),
     "live argument": lambda text: find_live_argument(make_program(text)),
@@ -256,6 +262,9 @@ UNITS = (
     *("import a\n", "from a import b\n", "def f():\n", "x = 1\n", "x: int = 1\n", "if x:\n", "@a\n", "class A:\n"),
     *(
         "print(x)\n",
+        "s = s.run(s.run(x))\n",
+        "assert f(m) == s.run(x)\n",
+        "try:\n x\nexcept E as e: print(s, e)\n",
         ">>> x\n",
         "... x\n",
         "$ a\n",
