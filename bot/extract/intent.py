@@ -250,10 +250,11 @@ TELLS_OF_FAILURE = re.compile(
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
-    r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b",
+    r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b"
+    r"|\bcomplain(?:s|ed)?\b|\b(?:i|we)(?:['’]d| would| had)? expect(?:ed)? to (?:see|get|have|find)\b",
     re.I,
 )
-"""A sentence of a text without code that says, of the present or the past, that something fails."""
+"""A sentence that says, of the present or the past, that something fails."""
 
 ASKS = re.compile(r"\?\s*$|\?\s+[A-Z`(\"]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
 """A sentence that asks."""

@@ -121,7 +121,11 @@ _CUE_WORDS = (
         r" (?:in)?to)\W*$",
     ),
     (Cue.OUTPUT, r"^\W*after(?:wards)?\W*(?:$|\(|`)"),  # the second of two programs: before, and after
-    (Cue.OUTPUT, r"^\W*(?:the )?(?:results?|outputs?)(?: (?:with|on|of|from|in|for)\b[^:\n]{0,60})?\W*:\W*$"),
+    (
+        Cue.OUTPUT,
+        r"^\W*(?:the )?(?:results?|outputs?)"
+        r"(?: (?:with|on|of|from|in|for)\b[^:\n]{0,60}| ?\([^()\n]{1,60}\))?\W*:\W*$",
+    ),
     (
         Cue.FAILS,
         r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"

@@ -186,7 +186,7 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
 
 
 def _stands_below_program(piece: Piece, pieces: Sequence[Piece]) -> bool:
-    above = (one for one in pieces if one.kind is Kind.MLIR and one.lines[1] < piece.lines[0])
+    above = (one for one in pieces if one.kind in (Kind.MLIR, Kind.PYTHON) and one.lines[1] < piece.lines[0])
     return any(one.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED) for one in above)
 
 

@@ -243,6 +243,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
             (),
         ),
         (Intent.FEATURE, "Port the memory planner to C", "Needed for the second runtime.", ()),
+        (
+            Intent.FAILURE,
+            "The pass loses a name",
+            "```python\nimport tvm\ntvm.relax.x().show()\n```\n\nThe checker complains.\n\nSo it is known?",
+            (),
+        ),
         (Intent.FEATURE, "Example request: a dynamic loop", "I can't work out how. Could you add one? Thanks.", ()),
         (Intent.FEATURE, "Add the newest chip to the targets", f"Today it ends with:\n\n{TRACE}", ()),
         (Intent.FAILURE, "Add of two axes is wrong", f"### Actual behavior\n\n{TRACE}", ()),
