@@ -21,6 +21,7 @@ TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in list_tools())
 PROMPT = (
     r"(?:\([\w.-]{1,40}\) ?)?"  # a virtual environment
     r"(?:[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#]|\[[\w.-]{1,60}@[\w.-]{1,60} [^\]\n]{1,60}\][$#]"
+    r"|(?:[\w.-]{1,60}@[\w.-]{1,60} )?[~/][\w./~+-]{0,80} ?[$%#](?= )"
     rf"|[❯➜][^\n]{{0,60}}? (?=\S*(?:{TOOL_PREFIX}|python))|(?:PS )?[A-Za-z]:\\[^>\n]{{0,200}}>|[$❯➜]|%(?= )) ?"
 )
 """The source of a regular expression for a prompt: user and host, a directory, PowerShell's, or a plain ``$``."""

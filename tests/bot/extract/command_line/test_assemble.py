@@ -462,6 +462,16 @@ def test_the_second_prompt_of_a_shell_is_no_redirection() -> None:
     assert found.testcase.files["t.mlir"].startswith("func.func @t(")
 
 
+def test_a_prompt_may_be_a_directory_alone() -> None:
+    session = "~/t $ cat blocks.mlir\n" + MODULE + "~/t $ iree-opt --canonicalize blocks.mlir\nmodule {\n}\n"
+    found = extract_repro(f"It prints an empty module.\n\n```\n{session}```\n", TITLE)
+    assert found.testcase.steps == (("iree-opt", "--canonicalize", "blocks.mlir"),)
+    assert found.testcase.files["blocks.mlir"].strip() == MODULE.strip()
+
+
+MODULE = "func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n"
+
+
 def test_a_program_of_an_earlier_phase_is_printed_if_the_report_names_no_file() -> None:
     found = extract_repro(f"{MLIR}\n\n    `iree-compile --compile-to=flow /tmp/twice.mlir`\n", TITLE)
     assert found.testcase.steps == (("iree-compile", "--compile-to=flow", "twice.mlir"),)
