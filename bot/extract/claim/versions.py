@@ -192,13 +192,14 @@ def find_replaced_versions(intros: Iterable[str], said: str, toolchain: str | No
         return ()
     captions = (_CAPTION.fullmatch(intro.rstrip().rpartition("\n")[2].strip()) for intro in intros)
     named = {found["v"] for found in captions if found is not None and _is_plausible(found["v"], toolchain)}
-    return tuple(sorted(named, key=Version)[:-1])
+    newest = max(map(Version, named), default=None)
+    return tuple(sorted((one for one in named if newest is not None and Version(one) < newest), key=Version))
 
 
 _CAPTION = re.compile(
     rf"(?:(?:and|but|on|in|with|under|for|output of|{_CALLED}),? ){{0,3}}"
     r"[`*]{0,3}v?(?P<v>\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)[`*]{0,3} ?:?[`*]{0,3}",
-    re.I,
+    re.I | re.ASCII,  # other digits are none of a version
 )
 _TELLS_OF_CHANGE = re.compile(
     r"\b(?:used to|previously|formerly|no longer|regress\w*|anymore|any more"

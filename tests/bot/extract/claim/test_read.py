@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bot.extract import extract
-from bot.extract.claim.versions import Passage, find_good_versions, find_versions
+from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
 from runners.core.protocol import Claim, ClaimKind
 from tests.bot.extract.reading import extract_repro, make_issue
 
@@ -59,6 +59,13 @@ def test_the_build_of_before_is_good_where_two_outputs_have_versions_as_captions
     assert (claim.kind, claim.good) == (ClaimKind.WRONG_RESULT, ("0.25.0",))
     assert (claim.actual, claim.expected) == ("read_write A", "read A")
     assert extract_claim(body.format("The outputs differ."), "tvm: inputs").good == ()
+
+
+@pytest.mark.parametrize("caption", ["\u0660.\u0662\u0665.\u0660:", "0.26:", "v0.26.0"])
+def test_a_caption_that_names_no_older_build_has_no_right_output(caption: str) -> None:
+    """Digits of another script are no version, whatever compiler the text is about."""
+    for toolchain in ("tvm", None):
+        assert find_replaced_versions(["0.26.0:", caption], "It used to work.", toolchain) == ()
 
 
 def test_a_block_that_shows_both_arrays_is_no_expected_output() -> None:
