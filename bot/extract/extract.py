@@ -11,7 +11,7 @@ from bot.extract.blocks.cut import Cut, find_cut, find_open_end
 from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.defences import list_defences
-from bot.extract.command_line.find import find_commands
+from bot.extract.command_line.find import find_absent_program, find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_dumped_pass, extract_plain_compile
 from bot.extract.command_line.wrap import wrap_only_fragment
@@ -25,7 +25,18 @@ from bot.extract.python.calls.module_call import extract_module_call
 from bot.extract.python.reference.printed_rows import prints_results
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
-from bot.extract.types import CALL, OPEN_END, REST, SOURCE_SCRIPT, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.types import (
+    ABSENT_PROGRAM,
+    CALL,
+    OPEN_END,
+    REST,
+    SOURCE_SCRIPT,
+    Extraction,
+    Missing,
+    NoRepro,
+    Repair,
+    Repro,
+)
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -164,6 +175,10 @@ def _choose_among(
     """Return the testcase of the commands, of the Python, or of both."""
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
+    if program := find_absent_program(parsed.issue.title, parsed.pieces, calls, ignored, tools):
+        reason = f"It is about `{program}`, a program that no release here contains."
+        missing = (Missing(kind=ABSENT_PROGRAM, name=program),)
+        return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=toolchain, missing=missing)
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
     if commands is not None and (whole := add_writers(parsed, commands, allowed)) is not commands:
         called = extract_python(parsed, toolchain, allowed)

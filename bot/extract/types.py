@@ -110,7 +110,7 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, `PRODUCT`, or `SOURCE_SCRIPT`."""
+    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, `PRODUCT`, `SOURCE_SCRIPT`, or `ABSENT_PROGRAM`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
@@ -135,7 +135,9 @@ PRODUCT = "product"
 """Kind of a part that a report cannot give: another product with a compiler of its own."""
 SOURCE_SCRIPT = "source-script"
 """Kind of a script of the compiler's repository that the report runs and does not contain."""
-OUT_OF_REACH = frozenset({PRODUCT, SOURCE_SCRIPT})
+ABSENT_PROGRAM = "absent-program"
+"""Kind of a program of the compiler's project that fails, and that no release here contains."""
+OUT_OF_REACH = frozenset({PRODUCT, SOURCE_SCRIPT, ABSENT_PROGRAM})
 """Kinds of parts that no edit of the report can add for the releases here."""
 REST = "rest"
 """The kind of the missing rest of a program or command that breaks off at the end of the description."""

@@ -11,6 +11,7 @@ from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.open_end import finish_call
 from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, is_stand_in, parse_commands
+from bot.extract.command_line.workspace import take_last_name
 from runners.core.toolchain.reports import CommandLineTools
 
 MAX_COMMANDS = 24
@@ -49,6 +50,30 @@ def find_commands(
     if all(call.argv[0] == "python" for call, _ in calls):
         calls += others or others_told
     return calls, [word for word in dict.fromkeys(ignored) if word]
+
+
+def find_absent_program(
+    title: str, pieces: Sequence[Piece], calls: Sequence[LocatedCall], ignored: Sequence[str], tools: CommandLineTools
+) -> str:
+    """Return the failing program if it has the prefix of the compiler's programs, and no release contains it; or "".
+
+    ``ignored`` holds the first words of the commands that are no steps. Such a program is the failing one if the
+    title or the crash names it, or if the report calls no program of a release. A known name with more letters
+    (``iree-compiler``) is a misspelt one.
+    """
+    texts = [piece.text for piece in pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL)]
+    dumped = [word for text in texts for line in _PROGRAM_ARGUMENTS.findall(text) for word in line.split(" ")[:1]]
+    crashed = [take_last_name(word) for word in (*dumped, *(w for text in texts for w in _ASSERTED.findall(text)))]
+    known = (*tools.programs, *tools.other_programs, *tools.stand_ins)
+    for name in (*crashed, *(take_last_name(word) for word in ignored)):
+        absent = _PROGRAM.fullmatch(name) and name.startswith(tools.prefix) and not name.startswith(known)
+        if absent and (name in crashed or name in title or not calls):
+            return name
+    return ""
+
+
+_PROGRAM = re.compile(r"[a-z][a-z0-9-]{2,60}")
+_ASSERTED = re.compile(r"^(\S{1,200}): [^\n]{0,400}\bAssertion `", re.M)
 
 
 def _names_file(call: ToolCall) -> bool:

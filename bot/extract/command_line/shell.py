@@ -29,10 +29,14 @@ PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
 _PROGRAMS = any_of(
     re.escape(name) for t in list_tools() for name in sorted({*t.programs, *t.other_programs, *t.stand_ins})
 )
+_PROGRAM_WITH_ARGUMENT = (
+    rf"(?:{TOOL_PREFIX})[a-z][a-z0-9-]{{1,40}}(?= +(?:--?[a-z]|[\w./-]{{1,200}}\.[a-z]\w{{1,8}}(?:\s|$)))"
+)
+"""A program that no release has: without a flag or a file behind it, such a name may begin a sentence."""
 _COMMAND = re.compile(
     rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
     r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
-    rf"(?:{_PROGRAMS}(?:\.exe)?\b(?![.:])"
+    rf"(?:(?:{_PROGRAMS})(?:\.exe)?\b(?![.:])|{_PROGRAM_WITH_ARGUMENT}"
     r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
     r"|python[23.]* (?:-\w )?-c +['\"]|python[23.]* -m \w|pytest )"
 )

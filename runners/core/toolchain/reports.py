@@ -209,7 +209,7 @@ class CommandLineTools:
     programs: frozenset[str]
     """Programs that may become steps. All others are left out, and a repair says so."""
     other_programs: frozenset[str] = frozenset()
-    """Programs that are recognized as commands and never become steps."""
+    """Programs that releases contain and that never become steps. Other names with the prefix are in no release."""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     """Program of another project → the program of this one that has the same passes. It runs in its place if the
     report calls no program of this project."""

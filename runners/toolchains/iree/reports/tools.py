@@ -242,7 +242,13 @@ TOOLS = CommandLineTools(
             *("iree-benchmark-executable", "ireec"),
         }
     ),
-    other_programs=frozenset({"iree-run-trace", "iree-e2e-matmul-test"}),
+    other_programs=frozenset(
+        {
+            *("iree-as-module", "iree-benchmark-replay", "iree-build", "iree-c-embed-data", "iree-cpuinfo"),
+            *("iree-dump-replay", "iree-flatcc-cli", "iree-ir-tool", "iree-link", "iree-lld", "iree-profile"),
+            *("iree-profile-render", "iree-run-replay", "iree-tracy-capture", "iree-import-tf", "iree-import-tflite"),
+        }
+    ),
     optimizer="iree-opt",
     stand_ins={"mlir-opt": "iree-opt", "iree-dialects-opt": "iree-opt"},
     compiler="iree-compile",

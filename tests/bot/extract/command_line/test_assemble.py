@@ -918,3 +918,30 @@ def test_passes_in_a_sentence_beside_commands_are_a_remark() -> None:
     )
     assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"]
     assert not list_missing(found)
+
+
+@pytest.mark.parametrize(
+    ("title", "call"),
+    [
+        ("iree-shrink dies on globals", "$ ./build/tools/iree-shrink --by=halves twice.mlir -o small.mlir"),
+        ("A crash on globals", "iree-shrink twice.mlir\niree-shrink: /src/shrink.cc:120: Assertion `op' failed."),
+        ("A crash on globals", "0. Program arguments: /src/iree-shrink twice.mlir\n#0 0x1 run shrink.cc:3"),
+    ],
+)
+def test_a_failing_program_that_no_release_contains_is_named(title: str, call: str) -> None:
+    """The compiler's own call beside it, or one of ours, would answer another question."""
+    body = f"{MLIR}\n    ```\n" + "".join(f"    {row}\n" for row in call.split("\n")) + "    ```\n"
+    helper = "\n    ```sh\n    #!/bin/bash\n    iree-opt --cse $1 | grep global\n    ```\n"
+    for more in ("", helper):
+        found = extract_no_repro(body + more, title, "iree-org/iree")
+        assert list_missing(found) == [("absent-program", "iree-shrink")]
+
+
+@pytest.mark.parametrize("program", ["iree-tracy-capture", "iree-shrink", "iree-compiler"])
+def test_a_program_beside_the_failing_call_changes_no_testcase(program: str) -> None:
+    """One of a release, one of none that is no part of the failure, and a misspelt one."""
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    iree-compile --x=y twice.mlir -o a.vmfb\n    {program} --about twice.mlir\n    ```\n",
+        TITLE,
+    )
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
