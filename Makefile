@@ -11,7 +11,8 @@ CORES := $(shell nproc)
 WORKERS := $(shell expr $(CORES) + 4)
 # The tests of a file share what the file caches, such as runs of a compiler. tests/conftest.py gives the order.
 # `loadgroup` of pytest-xdist 3.8 does nothing under pytest 9.2: the names of groups do not reach the identifiers.
-BY_FILE := --dist loadfile --no-loadscope-reorder
+# A crashed worker that is replaced makes pytest-xdist 3.8 wait without end (pytest-xdist#1378). The others go on alone.
+BY_FILE := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # Where Python keeps no bytecode, each worker and each command that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
