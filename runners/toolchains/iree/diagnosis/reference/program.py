@@ -17,7 +17,8 @@ from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
-from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo, sort
+from runners.toolchains.iree.diagnosis.reference.dialects.linalg_ext import run_linalg_ext
+from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo
 from runners.toolchains.iree.diagnosis.reference.dialects.tensor import run_tensor
 from runners.toolchains.iree.diagnosis.reference.dialects.torch import run_torch
 from runners.toolchains.iree.diagnosis.reference.dialects.tosa import run_tosa
@@ -138,8 +139,8 @@ def _run_body(
                     if name == "softmax"
                     else run_loops(statement.text, values, program.maps)
                 )
-            case "iree_linalg_ext" if name == "sort":
-                results = sort(statement, [values[one] for one in statement.operands], run_region)
+            case "iree_linalg_ext":
+                results = run_linalg_ext(statement, values, run_region, program.maps)
             case "scf":
                 results = run_flow(statement, [values[one] for one in statement.operands], run_region)
             case "util.global":

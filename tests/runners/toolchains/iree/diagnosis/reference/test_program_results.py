@@ -1,5 +1,4 @@
-"""Tests of the interpreter of whole programs. ``programs.json`` and ``torch_programs.json`` hold what IREE
-3.13.0 printed for each program."""
+"""Tests of the interpreter of whole programs. The files ``*programs.json`` hold what IREE 3.13.0 printed."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from tests.support.observed import observe
 
 RECORDED: list[dict[str, Any]] = [
     recorded
-    for name in ("programs.json", "torch_programs.json")
+    for name in ("programs.json", "torch_programs.json", "linalg_ext_programs.json")
     for recorded in json.loads((Path(__file__).parent / name).read_bytes())
 ]
 
@@ -250,3 +249,27 @@ UNSQUEEZED = """func.func @main(%a: !torch.vtensor<[2],f32>) -> !torch.vtensor<[
 )
 def test_axes_that_do_not_fit_have_no_result(axes: str, votes: list[Vote]) -> None:
     assert vote(UNSQUEEZED.format(axes=axes), ["2xf32=1 2"], ["1x2x1xf32=[[1][2]]"]) == votes
+
+
+def _take(name: str) -> dict[str, Any]:
+    return next(one for one in RECORDED if one["name"] == f"iree_linalg_ext.{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("attention.mask of truth values", "01 00 01 01 01 00", "01 00 01 00 00 00"),
+        ("attention.plain", "iree_linalg_ext.yield %score", "%two = math.exp %score : f32\n yield %two"),
+        ("scatter.rows", "2x1xi32=3 0", "2x1xi32=3 3"),
+        ("scatter.rows", "2x1xi32=3 0", "2x1xi32=3 5"),
+        ("gather.rows", "3xi32=3 0 3", "3xi32=3 0 -1"),
+        ("arg_compare.greatest", "6xf32=3", "6xf32=nan"),
+    ],
+)
+def test_what_a_description_leaves_open_has_no_vote(name: str, old: str, new: str) -> None:
+    """A row that is masked as a whole, two updates of one place, an index outside, an order of NaN."""
+    recorded = _take(name)
+    inputs = [one.replace(old, new) for one in recorded["inputs"]]
+    text = recorded["text"].replace(old, new)
+    assert (text, inputs) != (recorded["text"], recorded["inputs"])
+    assert vote(text, inputs, recorded["printed"]) == []
