@@ -28,6 +28,7 @@ from bot.extract.python.text_program import extract_text_program
 from bot.extract.types import (
     ABSENT_PROGRAM,
     CALL,
+    NATIVE_PROGRAM,
     OPEN_END,
     REST,
     SOURCE_SCRIPT,
@@ -269,6 +270,11 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
     elif script := find_source_script(parsed.issue.body, parsed.vocabulary.source_folders):
         reason = f"It runs `{script[:120]}`, a script of the source tree, which no release here contains."
         missing = (Missing(kind=SOURCE_SCRIPT, name=script),)
+    elif _NATIVE_PROGRAM.search("\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.NATIVE)):
+        reason = (
+            "Its program is in C or C++ and is linked with the compiler's libraries; no such program is built here."
+        )
+        missing = (Missing(kind=NATIVE_PROGRAM, name="the program"),)
     else:
         if kinds & {Kind.FRAGMENT, Kind.MLIR} and parsed.vocabulary.tools is None:
             reason = "The issue gives the text of a program, but not the code that compiles and runs this text."
@@ -291,3 +297,7 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
         gives_program = bool(kinds & {Kind.MLIR, Kind.FRAGMENT}) and claim.kind is not ClaimKind.UNKNOWN
         missing = (Missing(kind=CALL if gives_program else "code", name=name),)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)
+
+
+_NATIVE_PROGRAM = re.compile(r"^\s{0,8}(?:int|void|auto)\s{1,8}main\s?\(|^TEST(?:_F|_P)?\s?\(", re.M)
+"""The entry of a C or C++ program, or a test of GoogleTest."""

@@ -298,8 +298,8 @@ OFFERS = re.compile(
 """A sentence that offers the change that the text wishes for."""
 
 ASKS_FOR_CONSENT = re.compile(
-    r"\bwould (?:you|anyone|the (?:maintainers|project|team)) (?:take|accept|consider|merge|welcome) (?:a|my) "
-    r"(?:pr|patch|pull request|contribution)\b",
+    r"\bwould (?:you|anyone|the (?:maintainers|project|team)) (?:(?:take|accept|consider|merge|welcome) (?:a|my) "
+    r"(?:pr|patch|pull request|contribution)|be (?:open to|interested in))\b",
     re.I,
 )
 """A sentence that asks whether a change would be taken. Such a text wishes for the change."""

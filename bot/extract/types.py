@@ -110,7 +110,7 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, `PRODUCT`, `SOURCE_SCRIPT`, or `ABSENT_PROGRAM`."""
+    """``file``, ``name``, ``module``, ``code``, `CALL`, `REST`, or of `OUT_OF_REACH`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
@@ -137,7 +137,9 @@ SOURCE_SCRIPT = "source-script"
 """Kind of a script of the compiler's repository that the report runs and does not contain."""
 ABSENT_PROGRAM = "absent-program"
 """Kind of a program of the compiler's project that fails, and that no release here contains."""
-OUT_OF_REACH = frozenset({PRODUCT, SOURCE_SCRIPT, ABSENT_PROGRAM})
+NATIVE_PROGRAM = "native-program"
+"""Kind of a program in C or C++ that is linked with the compiler's libraries, and that is not built here."""
+OUT_OF_REACH = frozenset({PRODUCT, SOURCE_SCRIPT, ABSENT_PROGRAM, NATIVE_PROGRAM})
 """Kinds of parts that no edit of the report can add for the releases here."""
 REST = "rest"
 """The kind of the missing rest of a program or command that breaks off at the end of the description."""

@@ -211,6 +211,7 @@ _RULES = {
     Rule.SAFEGUARD_OFF: "switches a safeguard of the compiler off by {of}, and does not keep its conditions",
     Rule.CHANGES_VALUES: "changes values or arguments by definition, as its documentation says",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
+    Rule.EQUAL_INDICES: "promises distinct indices, and {of} holds equal ones",
     Rule.WRONG_EXTENT: "takes {of} for an extent, and gives the shape another number of elements than the tensor has",
 }
 

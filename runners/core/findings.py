@@ -87,6 +87,7 @@ class Rule(StrEnum):
     SHIFT_TOO_FAR = "shift-too-far"
     CAST_OUT_OF_RANGE = "cast-out-of-range"
     WRONG_EXTENT = "wrong-extent"
+    EQUAL_INDICES = "equal-indices"
     MISSING_INIT = "missing-init"
     DATAFLOW_OUTPUT = "dataflow-output"
     OTHER_ACCESS = "other-access"

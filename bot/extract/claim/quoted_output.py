@@ -178,8 +178,6 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
     """True for definitions that stand below a program and are introduced as its output: a printed module."""
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
-    if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and _COMMAND_ALONE.fullmatch(piece.intro.strip().rpartition("\n")[2]):
-        return _stands_below_program(piece, pieces)
     if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:
         return False
     return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
@@ -188,11 +186,6 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
 def _stands_below_program(piece: Piece, pieces: Sequence[Piece]) -> bool:
     above = (one for one in pieces if one.kind in (Kind.MLIR, Kind.PYTHON) and one.lines[1] < piece.lines[0])
     return any(one.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED) for one in above)
-
-
-_COMPILERS = any_of(re.escape(name) for tools in list_tools() for name in tools.compilers)
-_COMMAND_ALONE = re.compile(rf"\W{{0,4}}`{_COMPILERS} [^`\n]{{1,300}}`\W{{0,4}}")
-"""A row that is a command alone. A program below it, with another one above, is what the command prints."""
 
 
 def _is_printed_row(piece: Piece, pieces: Sequence[Piece]) -> bool:

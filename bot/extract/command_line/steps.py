@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.extract.blocks.pieces import Piece
 from bot.extract.command_line.reproducers import find_run
 from bot.extract.command_line.shell import ToolCall
 from bot.extract.command_line.workspace import (
@@ -251,7 +252,7 @@ def _add_run_step(work: Workspace, argv: list[str], call: ToolCall) -> None:
             argv[i] = f"{found[1]}{name}"
             work.add_repair("name-input", f"{found[0]} to {argv[i]}")
         if name not in work.produced and (name.endswith((f".{suffix}", ".mlir")) or "." not in name):
-            _add_implied_compile(work, name)
+            _add_implied_compile(work, name, work.tools.find_called(argv[1:]))
     add_flag_files(work, argv)
     check = work.tools.check
     if check is not None and argv[0] == check.name and work.tests:
@@ -270,9 +271,17 @@ _ANONYMOUS = "input"
 """The stem of a file that no command names."""
 
 
-def _add_implied_compile(work: Workspace, module: str) -> None:
-    """Add the compile step that a lone run implies. Without an input, report the module as missing."""
+def _add_implied_compile(work: Workspace, module: str, called: str | None) -> None:
+    """Add the compile step that a run of a module implies. Without an input, report the module as missing.
+
+    A program of its own that defines the called function is compiled as the report compiles another one.
+    """
     modules = [name for step in work.steps if step[0] == work.tools.compiler and (name := _find_output(step))]
+    if modules and (piece := _find_defining(work, called)) is not None:
+        name = f"{strip_suffixes(module)}.mlir"
+        work.add_file(name, piece)
+        _repeat_compile(work, modules[0], name, module)
+        return
     if len(modules) == 1 and not work.files.get(module):
         work.add_repair("name-output", f"{modules[0]} to {module}")
         work.steps = [tuple(module if w == modules[0] else w for w in step) for step in work.steps]
@@ -289,6 +298,28 @@ def _add_implied_compile(work: Workspace, module: str) -> None:
     work.add_file(name, piece)
     add_compile_step(work, name, module)
     work.produced.add(module)
+
+
+def _find_defining(work: Workspace, called: str | None) -> Piece | None:
+    """Return the only unused program that defines a function which no program of the steps defines."""
+    if called is None or any(_defines(work, text, called) for text in work.files.values()):
+        return None
+    used = {id(piece) for piece in work.sources.values()}
+    free = [piece for piece in work.inputs if id(piece) not in used and _defines(work, piece.text, called)]
+    return free[0] if len(free) == 1 else None
+
+
+def _defines(work: Workspace, text: str, function: str) -> bool:
+    return any(name == function for name, _ in work.tools.entry_points(text))
+
+
+def _repeat_compile(work: Workspace, made: str, name: str, module: str) -> None:
+    """Add the compile step that makes ``made``, for another input and another module."""
+    step = next(one for one in work.steps if one[0] == work.tools.compiler and _find_output(one) == made)
+    inputs = {step[at] for at in _find_inputs(step)}
+    work.steps.append(tuple(name if word in inputs else word.replace(made, module) for word in step))
+    work.produced.add(module)
+    work.add_repair(ADD_COMPILE, " ".join(work.steps[-1]))
 
 
 def add_compile_step(work: Workspace, name: str, module: str) -> None:

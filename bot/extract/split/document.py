@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.extract.blocks.kinds import (
@@ -18,7 +18,7 @@ from bot.extract.blocks.kinds import (
 )
 from bot.extract.blocks.markdown import CodeBlock, Document, Shape
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, classify_heading, read_cue, read_heading_cue
+from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue, read_heading_cue
 from bot.extract.command_line.shell import PROMPTED_LINE, is_command
 from bot.extract.links import find_linked_names
 from bot.extract.python.parse import parse_python
@@ -40,6 +40,7 @@ from bot.extract.split.unfenced import (
     find_mlir_in_sentence,
     find_unfenced_code,
 )
+from bot.extract.vocabulary import any_of, list_tools
 
 
 def split_document(document: Document) -> tuple[Piece, ...]:
@@ -55,13 +56,37 @@ def split_document(document: Document) -> tuple[Piece, ...]:
         unfenced = (*unfenced, function)
     cells = (cell for cell in find_cells(document) if cell.lines[0] not in covered)
     ordered = sorted([*pieces, *unfenced, *cells], key=lambda p: p.lines)
-    return tuple(_inherit_cues(_name_inputs(ordered)))
+    return tuple(_inherit_cues(_name_inputs(_mark_printed(ordered))))
 
 
 _OUTPUTS = {Kind.OUTPUT, Kind.TRACEBACK, Kind.CONFIG}
 
 
-def _name_inputs(pieces: Sequence[Piece]) -> list[Piece]:
+_COMPILERS = any_of(re.escape(name) for tools in list_tools() for name in (*tools.compilers, *tools.stand_ins))
+_COMMAND_ALONE = re.compile(rf"\W{{0,4}}`{_COMPILERS} [^`\n]{{1,300}}`\W{{0,4}}")
+"""A row that is a command alone."""
+_PRINTED_IN = {IssueSection.ACTUAL: Cue.OUTPUT, IssueSection.EXPECTED: Cue.EXPECTED}
+
+
+def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Give the cue of output to a program below another one that a command prints.
+
+    It stands below the command alone, or without words in a section about the output.
+    """
+    has_program = False
+    for piece in pieces:
+        if has_program and piece.kind in (Kind.MLIR, Kind.FRAGMENT):
+            if _COMMAND_ALONE.fullmatch(piece.intro.strip().rpartition("\n")[2]):
+                piece = replace(piece, cue=Cue.OUTPUT)
+            elif piece.cue is Cue.NONE and not piece.intro.strip():
+                piece = replace(piece, cue=_PRINTED_IN.get(piece.section, Cue.NONE))
+        has_program = has_program or (
+            piece.kind in (Kind.MLIR, Kind.PYTHON) and piece.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED)
+        )
+        yield piece
+
+
+def _name_inputs(pieces: Iterable[Piece]) -> list[Piece]:
     """Give the name between two programs to the program above, if the program below is output.
 
     "`mlir-opt a.mlir` prints:" names the input of the command.

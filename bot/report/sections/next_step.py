@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import assert_never
 
-from bot.extract.types import ABSENT_PROGRAM, PRODUCT, SOURCE_SCRIPT, NoRepro
+from bot.extract.types import ABSENT_PROGRAM, NATIVE_PROGRAM, PRODUCT, SOURCE_SCRIPT, NoRepro
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
@@ -291,6 +291,8 @@ def _ask_for_program(report: Report) -> str:
         return "add the part of the script that fails, as a program that runs with a release alone."
     if ABSENT_PROGRAM in kinds:
         return "if a program of the releases fails too, add a call of that program."
+    if NATIVE_PROGRAM in kinds:
+        return "add a script or a command that shows the failure with a release alone, if one does."
     if PRODUCT in kinds:
         return f"report it to that product, or add a program that calls {_name_compiler(report)} alone."
     return ""

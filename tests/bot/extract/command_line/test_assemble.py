@@ -945,3 +945,40 @@ def test_a_program_beside_the_failing_call_changes_no_testcase(program: str) -> 
         TITLE,
     )
     assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
+
+
+def test_a_program_printed_below_its_command_is_no_input() -> None:
+    """Below a heading such as *Failing*, or in the section *Output*, which may end in the program."""
+    printed = MLIR.replace("arith.addf %a, %a", "arith.mulf %a, %two")
+    open_end = printed.rstrip().removesuffix("```").rstrip()
+    for body in (
+        f"### Reproducer\n\n{MLIR}\n### Commands\n#### Failing\n`mlir-opt twice.mlir --cse`\n\n{printed}",
+        f"### Reproducer\n\n{MLIR}\n    ```\n    iree-opt twice.mlir --cse\n    ```\n\n### Output\n\n{open_end}",
+    ):
+        found = extract_repro("\n".join(row.removeprefix("    ") for row in body.split("\n")), "Wrong IR after --cse")
+        assert "arith.mulf" not in found.testcase.files["twice.mlir"]
+        assert "arith.mulf" in found.claim.actual
+
+
+def test_each_of_two_programs_is_compiled_for_the_function_that_is_called() -> None:
+    """The second command of the compiler is not in the report; its flags are those of the first."""
+    other = MLIR.replace("@twice", "@square").replace("addf", "mulf")
+    run = "    ```\n    $ iree-run-module --module={0}.vmfb --function={1} --input=4xf32=1\n    ```\n"
+    command = "    ```\n    $ iree-compile --iree-hal-target-backends=vmvx twice.mlir -o a.vmfb\n    ```\n"
+    found = extract_repro(
+        f"{MLIR}{command}{run.format('a', 'twice')}{other}{run.format('b', 'square')}", "Wrong values"
+    )
+    assert found.testcase.steps[2] == ("iree-compile", "--iree-hal-target-backends=vmvx", "b.mlir", "-o", "b.vmfb")
+    assert "@square" in found.testcase.files["b.mlir"]
+    assert [step[1] for step in found.testcase.steps[1::2]] == ["--module=a.vmfb", "--module=b.vmfb"]
+
+
+def test_a_program_in_c_is_out_of_reach() -> None:
+    """Its libraries are in no release. An excerpt of the compiler's own code is no program."""
+    body = (
+        'The server hangs:\n\n    ```c\n    #include "iree/base/api.h"\n    %s {\n      return 0;\n    }\n    ```\n'
+    )
+    found = extract_no_repro(body % "int main(int argc, char** argv)", "Hang in the tokenizer", "iree-org/iree")
+    assert [kind for kind, _ in list_missing(found)] == ["native-program"]
+    found = extract_no_repro(body % "static int decode(char* text)", "Hang in the tokenizer", "iree-org/iree")
+    assert [kind for kind, _ in list_missing(found)] == ["code"]

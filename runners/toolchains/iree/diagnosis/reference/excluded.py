@@ -45,7 +45,12 @@ class WrongExtent:
     """The only extent with which the numbers of elements are equal."""
 
 
-Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent
+@dataclass(frozen=True, slots=True)
+class EqualIndices:
+    """A scatter promises distinct indices (``unique_indices``), and two updates have one place."""
+
+
+Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent | EqualIndices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,17 @@ class ExcludedOperand(UndefinedResult):
     def __init__(self, operand: Operand) -> None:
         super().__init__(f"{operand.operation} of {operand.name} = {operand.value}")
         self.operand = operand
+
+
+def check_places(operation: str, result: str, name: str, places: Sequence[int]) -> None:
+    """Raise `ExcludedOperand` for the first place that two updates of a scatter have, by the indices ``name``."""
+    seen: set[int] = set()
+    for place in places:
+        if place in seen:
+            raise ExcludedOperand(
+                Operand(operation=operation, result=result, name=name, value=place, fault=EqualIndices())
+            )
+        seen.add(place)
 
 
 def check_index(

@@ -2,7 +2,8 @@
 
 The interpreter of the definitions runs the program up to the first such operand: a cast of a float that its integer
 type cannot hold, a divisor of zero, a shift by all bits or more, an index outside a tensor, an extent that gives a
-shape another number of elements than the tensor has. The mended testcase clamps the operand, or has the right extent.
+shape another number of elements than the tensor has, equal indices of a scatter that promises distinct ones. The
+mended testcase clamps the operand, has the right extent, or does not promise.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from runners.core.toolchain.broken_rule import BrokenRule
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, count_bits, wrap_value
 from runners.toolchains.iree.diagnosis.reference.excluded import (
     CastOutOfRange,
+    EqualIndices,
     IndexOutside,
     Operand,
     ShiftTooFar,
@@ -68,6 +70,9 @@ def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> Broke
             rule = Rule.WRONG_EXTENT
             words = f"is given the extent {operand.name} = {value}, and the elements of its operand fill {right}"
             instead = f"{right} for {operand.name}"
+        case EqualIndices():
+            rule, words = Rule.EQUAL_INDICES, f"promises distinct indices, and {operand.name} holds equal ones"
+            instead = "without that promise"
         case IndexOutside(extent=extent, axis=axis):
             return Fault(
                 operation=operand.operation, file=file, line=line, value=int(value), extent=extent, axis=axis,
@@ -87,7 +92,7 @@ def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> Broke
 def _find_place(text: str, operand: Operand) -> re.Match[str] | None:
     """Return the only line on which the operation takes the operand: its last operand, if it takes it twice."""
     pattern = re.compile(
-        rf"^(?P<indent>[ \t]*)(?P<head>{re.escape(operand.result)}\s*=\s*{re.escape(operand.operation)}\b[^\n]*)"
+        rf"^(?P<indent>[ \t]*)(?P<head>{re.escape(operand.result)}\s*=\s*\"?{re.escape(operand.operation)}\b[^\n]*)"
         rf"(?<![\w$.#-]){re.escape(operand.name)}(?![\w$.#-])(?P<tail>[^\n]*)$",
         re.M,
     )
@@ -100,6 +105,8 @@ def _mend(text: str, place: re.Match[str], operand: Operand) -> str | None:
     prefix = _choose_prefix(text)
     if isinstance(operand.fault, WrongExtent):
         return _replace_value(text, operand, prefix)
+    if isinstance(operand.fault, EqualIndices):
+        return _take_back_promise(text, place)
     kind = _read_type(place, operand)
     if kind is None:
         return None
@@ -141,7 +148,7 @@ def _list_bounds(operand: Operand) -> Sequence[_Bound]:
             return (("minui", str(bits - 1)),)
         case IndexOutside(extent=extent):
             return (("maxsi", "0"), ("minsi", str(extent - 1)))
-        case WrongExtent():
+        case WrongExtent() | EqualIndices():
             return ()
         case _:
             assert_never(operand.fault)
@@ -165,6 +172,20 @@ def _replace_value(text: str, operand: Operand, prefix: str) -> str | None:
     changed = re.sub(rf"(?<![\w$.#-]){named}(?![\w$.#-])", f"{prefix}extent", body)
     constant = f"\n    {prefix}extent = arith.constant {operand.fault.right} : index"
     return f"{text[: defined[0].end()]}{constant}{changed}{others}"
+
+
+_PROMISE = re.compile(r"(\bunique_indices\s*[=(]\s*)true\b")
+
+
+def _take_back_promise(text: str, place: re.Match[str]) -> str | None:
+    """Return the text in which the scatter at ``place`` no longer promises distinct indices."""
+    begin, end = place.start(), place.end() + MAX_ATTRIBUTES
+    found = _PROMISE.search(text, begin, end)
+    return None if found is None else f"{text[: found.start()]}{found[1]}false{text[found.end() :]}"
+
+
+MAX_ATTRIBUTES = 2_000
+"""Characters behind the line of an operation in which its attributes end."""
 
 
 def list_limits(operation: str, cast: CastOutOfRange) -> tuple[float, float]:

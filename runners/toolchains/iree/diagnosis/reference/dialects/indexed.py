@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from runners.toolchains.iree.diagnosis.reference import tensors
+from runners.toolchains.iree.diagnosis.reference.excluded import check_places
 from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
     TensorType,
@@ -76,7 +78,11 @@ def gather(statement: Statement, operands: Sequence[Values], to: TensorType) -> 
 
 
 def scatter(statement: Statement, operands: Sequence[Values], combine: tensors.Combination) -> Sequence[Values]:
-    """``scatter``. An update that lies outside is left out."""
+    """``scatter``. An update that lies outside is left out.
+
+    Raises:
+        ExcludedOperand: two updates have one place, and the indices are said to be unique.
+    """
     count = len(operands) // 2
     given, updates = operands[:count], operands[count + 1 :]
     shape = given[0].shape
@@ -98,6 +104,7 @@ def scatter(statement: Statement, operands: Sequence[Values], combine: tensors.C
     listed = [list_elements(one) for one in updates]
     check_steps(len(listed[0]) * 4)
     rounded = any(one.is_rounded for one in operands)
+    places: list[int] = []
     for number, index in enumerate(tensors.iterate_indices(updates[0].shape)):
         batch = [n for at, n in enumerate(index) if at not in window]
         inner = dict(zip(kept, (index[d] for d in window), strict=True))
@@ -105,10 +112,13 @@ def scatter(statement: Statement, operands: Sequence[Values], combine: tensors.C
         at = [a + b + inner.get(dimension, 0) for dimension, (a, b) in enumerate(first)]
         if all(0 <= n < extent for n, extent in zip(at, shape, strict=True)):
             place = find_place(shape, at)
+            places.append(place)
             old = [Values(one.element, (numbers[place],)) for one, numbers in zip(given, results, strict=True)]
             new = [Values(one.element, (numbers[number],)) for one, numbers in zip(updates, listed, strict=True)]
             for numbers, one in zip(results, combine([*old, *new]), strict=True):
                 numbers[place], rounded = one.numbers[0], rounded or one.is_rounded
+    if re.search(r"unique_indices\s*=\s*true", text):
+        check_places(statement.operation, statement.results[0], statement.operands[count], places)
     return [
         replace(one, numbers=tuple(numbers), is_rounded=rounded) for one, numbers in zip(given, results, strict=True)
     ]

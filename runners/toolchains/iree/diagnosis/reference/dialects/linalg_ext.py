@@ -13,6 +13,7 @@ from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import sort
+from runners.toolchains.iree.diagnosis.reference.excluded import check_places
 from runners.toolchains.iree.diagnosis.reference.statements import (
     DYNAMIC,
     Statement,
@@ -33,8 +34,7 @@ def run_linalg_ext(
         return sort(statement, [values[one] for one in statement.operands], run_region)
     if any(DYNAMIC in one.shape for one in statement.types):
         raise UndefinedResult("a dynamic extent")
-    named = {kind: _NAME.findall(names) for kind, names in _OPERANDS.findall(statement.attributes)}
-    inputs, starts = ([values[name] for name in named.get(kind, ())] for kind in ("ins", "outs"))
+    inputs, starts = ([values[name] for name in _list_names(statement, kind)] for kind in ("ins", "outs"))
     if not inputs or len(starts) != len(statement.types):
         raise UndefinedResult("operands")
     combine = functools.partial(_combine, statement, run_region)
@@ -53,6 +53,16 @@ def run_linalg_ext(
             return [_attend(statement, inputs, maps)]
         case _:
             raise UndefinedResult(statement.operation)
+
+
+def _list_names(statement: Statement, kind: str) -> list[str]:
+    """Return the operands that stand in ``ins`` or in ``outs``."""
+    return [
+        name
+        for found, names in _OPERANDS.findall(statement.attributes)
+        if found == kind
+        for name in _NAME.findall(names)
+    ]
 
 
 def _combine(statement: Statement, run_region: RunRegion, element: str, one: Number, other: Number) -> Number:
@@ -122,19 +132,23 @@ def _list_slices(
 def _scatter(
     statement: Statement, inputs: Sequence[Values], original: Values, combine: functools.partial[Number]
 ) -> Values:
-    """Run ``scatter``. Two updates of one place have no defined result if the indices are said to be unique."""
+    """Run ``scatter``.
+
+    Raises:
+        ExcludedOperand: two updates have one place, and the indices are said to be unique.
+    """
     updates, numbers = list_elements(inputs[0]), list(list_elements(original))
     unique = re.search(r"unique_indices\s*[(=]\s*false", statement.attributes) is None
     check_steps(len(updates) * 4)
-    seen: set[int] = set()
+    places: list[int] = []
     for index, start in _list_slices(statement, inputs, original):
         for inner in product(*map(range, original.shape[len(start) :])):
             place = find_place(original.shape, [*start, *inner])
-            if unique and place in seen:
-                raise UndefinedResult("two updates of one place")
-            seen.add(place)
+            places.append(place)
             update = updates[find_place(inputs[0].shape, [*index, *inner])]
             numbers[place] = combine(original.element, update, numbers[place])
+    if unique:
+        check_places(statement.operation, statement.results[0], _list_names(statement, "ins")[1], places)
     return replace(original, numbers=tuple(numbers))
 
 

@@ -61,7 +61,21 @@ GROUPS = """func.func @main(%x: tensor<?xf32>, %n: index) -> tensor<?x2xf32> {
   return %s : tensor<?x2xf32>
 }
 """
+HISTOGRAM = """func.func @main(%at: tensor<4x1xi32>, %new: tensor<4xi32>) -> tensor<8xi32> {
+  %init = stablehlo.constant dense<0> : tensor<8xi32>
+  %0 = "stablehlo.scatter"(%init, %at, %new) <{
+    scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>,
+    indices_are_sorted = false, unique_indices = true}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %s = stablehlo.add %a, %b : tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }) : (tensor<8xi32>, tensor<4x1xi32>, tensor<4xi32>) -> tensor<8xi32>
+  return %0 : tensor<8xi32>
+}
+"""
 MENDED = {
+    "equal indices": (HISTOGRAM, ("4x1xi32=3 1 3 0", "4xi32=1"), "unique_indices = false"),
     "a divisor": (
         DIVISION,
         ("3xi32=7,8,9", "3xi32=1,8,2"),
@@ -74,6 +88,7 @@ MENDED = {
 }
 """Programs with an excluded operand, each with its inputs and a part of the mended text."""
 KEPT = {
+    "equal indices": (HISTOGRAM, ("4x1xi32=3 1 2 0", "4xi32=1")),
     "a divisor": (DIVISION, ("3xi32=7,8,9", "3xi32=1,2,3")),
     "a shift": (SHIFT, ("3xi32=1,2,3", "3xi32=1,2,28")),
     "an index": (LOOKUP, ("4xf32=1,2,3,4", "0")),
