@@ -33,8 +33,24 @@ _PROGRAM_WITH_ARGUMENT = (
     rf"(?:{TOOL_PREFIX})[a-z][a-z0-9-]{{1,40}}(?= +(?:--?[a-z]|[\w./-]{{1,200}}\.[a-z]\w{{1,8}}(?:\s|$)))"
 )
 """A program that no release has: without a flag or a file behind it, such a name may begin a sentence."""
+_WRAPPERS_WITH_WORDS = (
+    "timeout",
+    "nice",
+    "ionice",
+    "taskset",
+    "numactl",
+    "stdbuf",
+    "valgrind",
+    "strace",
+    "perf",
+    "rr",
+)
+MAX_WRAPPER_WORDS = 6
+_WRAPPED = rf"(?:{any_of(_WRAPPERS_WITH_WORDS)}(?: [\w=.:,/+-]{{1,60}}){{0,{MAX_WRAPPER_WORDS}}}? )?"
+"""A program that runs the command behind its own words: ``timeout -k 5 60``."""
 _COMMAND = re.compile(
     rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
+    rf"{_WRAPPED}"
     r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
     rf"(?:(?:{_PROGRAMS})(?:\.exe)?\b(?![.:])|{_PROGRAM_WITH_ARGUMENT}"
     r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
@@ -241,12 +257,16 @@ _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
 _WRAPPERS = {
     *("time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap", "gdb", "lldb"),
     *("rocgdb", "--args", "--"),
+    *_WRAPPERS_WITH_WORDS,
 }
 
 
 def _read_call(words: list[str], piped: bool) -> ToolCall | None:
     """Return the call of a known tool; None for another program. ``piped``: the command reads from a pipe."""
     at = next((i for i, word in enumerate(words) if not (_ASSIGNMENT.match(word) or word in _WRAPPERS)), len(words))
+    if any(word in _WRAPPERS_WITH_WORDS for word in words[:at]):
+        wrapped = (i for i, word in enumerate(words[at : at + MAX_WRAPPER_WORDS + 1], at) if _read_tool(word))
+        at = next(wrapped, at)
     ignored, rest = words[:at], words[at:]
     tool = _read_tool(rest[0]) if rest else None
     if tool is None:

@@ -51,8 +51,9 @@ def add_step(work: Workspace, call: ToolCall) -> None:
 
 _UNRELATED = re.compile(
     r"time$|sudo$|env$|nohup$|catchsegv$|gdb$|lldb$|rocgdb$|--args$|--$|\w*(?:VISIBLE_DEVICES|PATH)="
+    r"|timeout$|nice$|taskset$|-{1,2}\w[\w-]*(?:=\S*)?$|\d[\d.,]*[smhd]?$"
 )
-"""Words that do not change the call: timing, rights, debuggers, the choice among several devices."""
+"""Words that do not change the call: timing and its limits, rights, debuggers, the choice among several devices."""
 
 
 def _straighten_word(work: Workspace, word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.command_line.shell import parse_commands
+from bot.extract.command_line.shell import is_command, parse_commands
 from tests.bot.extract.reading import extract_repro
 
 
@@ -106,3 +106,16 @@ done
         ("iree-run-module", "--module=m_llvm-cpu.vmfb", "--function=f"),
     ]
     assert found.claim.actual == "2xf32=2 9"
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    ["timeout 60", "timeout -k 5 60s", "nice -n 10 timeout 5m", "valgrind --leak-check=full", "perf stat -e cycles"],
+)
+def test_words_of_a_wrapper_stand_before_the_command(wrapper: str) -> None:
+    """They are no part of the call, and the call is one."""
+    line = f"{wrapper} /opt/iree/iree-opt --cse a.mlir; echo $?"
+    (call,), _ = parse_commands(line)
+    assert is_command(line)
+    assert call.argv == ("iree-opt", "--cse", "a.mlir")
+    assert call.ignored == tuple(wrapper.split())
