@@ -37,7 +37,8 @@ def add_variables(parsed: ParsedIssue, repro: Repro) -> Repro:
     allowed = {**PLAIN_VARIABLES, **parsed.vocabulary.variables}
     commands = _read_commands(parsed.pieces)
     named = {setting.name for setting in commands}
-    told = [setting for setting in _read_sentences(parsed.prose, allowed) if setting.name not in named]
+    code = "\n".join(repro.testcase.files.values())
+    told = [one for one in _read_sentences(parsed.prose, allowed) if one.name not in named and one.name not in code]
     usual = find_toolchain(repro.testcase.toolchain).VARIABLES
     found = (one for one in dict.fromkeys([*commands, *told]) if usual.get(one.name) != one.value)
     settings = [one for one in found if not _UNRELATED.search(one.name)][:MAX_VARIABLES]
@@ -97,10 +98,11 @@ def _read_setting(found: re.Match[str]) -> _Setting:
 _SENTENCE = re.compile(r"[^\n.!?]{1,600}(?:[.!?](?!\s)[^\n.!?]{0,600}){0,20}")
 _NEGATED = re.compile(
     r"\b(?:without|not|n't|no longer|un(?:set|setting)|works?|working|passes|fine|goes away|disappears?|avoids?"
-    r"|workaround|instead|fix(?:es|ed)?|try|tried|if)\b|n['’]t\b",
+    r"|workaround|instead|fix(?:es|ed)?|try|tried|if|right|correct(?:ly)?|good|ok(?:ay)?|too|as well|likewise)\b"
+    r"|n['’]t\b",
     re.I,
 )
-"""Words of a sentence about a variable that is not set where the failure shows."""
+"""Words of a sentence about a variable that is not set where the failure shows. "With X=1 too." is no claim alone."""
 
 
 def _read_sentences(prose: str, allowed: Mapping[str, str]) -> Iterator[_Setting]:

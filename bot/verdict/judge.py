@@ -26,6 +26,7 @@ from bot.verdict.rules.caveats import (
     weigh_references,
     weigh_refused_text,
     weigh_search,
+    weigh_system,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
@@ -122,6 +123,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_missing_quote,
         weigh_missing_name,
         weigh_assertion,
+        weigh_system,
         distrust_clean_runs,
         name_target,
         distrust_other_values,

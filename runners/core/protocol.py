@@ -113,6 +113,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     """True if the report calls the error that it quotes its own doing: the report is about something beside it."""
     wished: tuple[Name, ...] = ()
     """Exceptions with which the program should end, by the report; `ANY_ERROR` where any error would do."""
+    system: Name = ""
+    """The operating system that the report is about, if it is none of Linux's: ``macOS``."""
     shown: Annotated[tuple[Name, ...], msgspec.Meta(max_length=40)] = ()
     """Rows of values that a report on wrong values shows outside its code, with a space between the values. Whether
     they are printed, expected or neither is open: a run of the reported build decides."""

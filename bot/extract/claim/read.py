@@ -15,7 +15,7 @@ from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.settle import Draft, settle_claim
 from bot.extract.claim.quoted_output import read_quoted_output
 from bot.extract.claim.shown_values import list_shown_values
-from bot.extract.claim.source import CODE, ClaimSource, join_prose
+from bot.extract.claim.source import CODE, ClaimSource, find_other_system, join_prose
 from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
 from bot.extract.vocabulary import any_of, join_words
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
@@ -47,6 +47,7 @@ def read_claim(source: ClaimSource) -> Claim:
         intended=intended and signature is not None and signature.type != OUTPUT,
         wished=list_wished(source.title, source.document),
         shown=shown if settled.kind is ClaimKind.WRONG_RESULT else (),
+        system=find_other_system(source, signature.message if signature is not None else ""),
         sometimes=phrases.SOMETIMES.search(said) is not None,
     )
 

@@ -32,3 +32,41 @@ def join_prose(source: ClaimSource) -> str:
 
 _WRAPPED = re.compile(r"(?<=[^\n]{60})(?<![.:;!?|])\n(?=[a-z`(])")
 """The end of a long row that continues in the next row. Rows of lists, tables and output begin or end otherwise."""
+
+
+def find_other_system(source: ClaimSource, failure: str) -> str:
+    """Return the operating system that the report is about, if it is none of Linux's; else the empty string.
+
+    The title or the quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only
+    the environment names is no evidence: most failures are the same everywhere.
+    """
+    prose = join_prose(source)
+    fine = _LINUX_IS_FINE.search(prose) is not None
+    for name, pattern in _SYSTEMS:
+        if pattern.search(source.title) or pattern.search(failure) or (fine and pattern.search(prose)):
+            return name
+    return ""
+
+
+_SYSTEMS = (
+    (
+        "macOS",
+        re.compile(r"\b(?i:mac ?os(?: ?x)?|macbooks?|mach-o|darwin|apple silicon|osx)\b|\bMacs?\b|\.dylib\b|-apple-"),
+    ),
+    (
+        "Windows",
+        re.compile(
+            r"\bWindows (?:1[01]|[78]|Server|x64|machines?|builds?|laptops?|hosts?)\b|\b(?:on|under) Windows\b"
+            r"|\[Windows\]|\bWinError\b|\bMSVC\b|\.dll\b|-pc-windows-"
+        ),
+    ),
+)
+"""Systems on which no release runs here. ``Windows`` alone may be windows of a pooling."""
+_LINUX = r"(?:linux|ubuntu|debian|fedora|arch|rhel|centos)\b"
+_FINE = (
+    r"(?:works?|fine|ok(?:ay)?|pass(?:es)?|right|correct|good|unaffected|not affected|prints?"
+    r"|no (?:problem|issue|crash)|not happen|cannot reproduce|can['’]t reproduce)\b"
+)
+_LINUX_IS_FINE = re.compile(
+    rf"\b{_LINUX}[^.\n]{{0,80}}\b{_FINE}|\b{_FINE}[^.\n]{{0,40}}\b{_LINUX}|\bnot on {_LINUX}", re.I
+)

@@ -91,6 +91,14 @@ def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
     return add_grounds(verdict, Ground.KIND_ONLY, reasons=(why,))
 
 
+def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Withhold a verdict on clean runs where the report is about another operating system than that of the runs."""
+    if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
+        return verdict
+    why = f"the report is about {quote_span(evidence.plan.claim.system)}, and each run here is on Linux"
+    return withhold(verdict, why, "to decide: a failure on Linux, or a run of the testcase on that system")
+
+
 def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Withhold a verdict on an error that the report provokes: what the report is about stands beside the error."""
     if not evidence.plan.claim.intended or verdict.kind not in _RESTS_ON_A_FAILURE:

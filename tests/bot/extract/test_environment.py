@@ -33,6 +33,7 @@ def test_variables_of_the_toolchain_reach_the_testcase(text: str, variables: dic
     [
         "It does not fail with `TVM_NUM_THREADS=1`.",
         "With TVM_NUM_THREADS=1 it works.",
+        "With `T.serial` it is right every time. With `TVM_NUM_THREADS=1` too.",
         "```sh\nTVM_NUM_THREADS=1 python a.py\nTVM_NUM_THREADS=4 python a.py\n```",
         "```sh\nTVM_NUM_THREADS=1 python a.py\npython a.py\n```",
         "This works:\n```sh\nTVM_NUM_THREADS=1 python a.py\n```",
@@ -65,3 +66,9 @@ def test_the_variable_of_a_command_is_one_change() -> None:
     found = extract_repro(f"{mlir}\n{command}", "iree-compile crashes")
     assert found.testcase.list_variables() == {"OMP_NUM_THREADS": "4"}
     assert list_repairs(found) == ["set-variable"]
+
+
+def test_a_variable_that_the_program_sets_is_not_taken_from_a_sentence() -> None:
+    program = PROGRAM.replace("import tvm\n", "import os\nos.environ['TVM_NUM_THREADS'] = '8'\nimport tvm\n")
+    found = extract_repro(f"On one core it is `TVM_NUM_THREADS=1`.\n\n{program}")
+    assert found.testcase.list_variables() == {}

@@ -367,3 +367,11 @@ def test_a_verifier_that_refuses_what_the_compiler_made_is_a_failure(text: str, 
     assert (_judge(plan, (refused, refused, refused, CLEAN)) is VerdictKind.FIXED) is (kind is VerdictKind.FIXED)
     # Builds before and after it read the text: its notation is not what this build refuses.
     assert _judge(plan, (CLEAN, CLEAN, refused, CLEAN)) is VerdictKind.FIXED
+
+
+def test_clean_runs_on_linux_do_not_clear_another_system() -> None:
+    """A failure on Linux answers a report about another system like any other."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.ERROR, system="macOS"))
+    clean = judge(Evidence(plan=plan, observations=tuple(_observe((CLEAN,) * 4, 0)), findings=()))
+    assert (clean.kind, clean.leaning) == (VerdictKind.INCONCLUSIVE, VerdictKind.NOT_REPRODUCED)
+    assert "about `macOS`, and each run here is on Linux" in clean.headline

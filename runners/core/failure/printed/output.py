@@ -39,6 +39,8 @@ _BAD_WORDS = frozenset(
 _GOOD_WORDS = frozenset({"PASS", "PASSED", "Pass", "Passed", "pass", "passed", "OK", "Ok", "ok"})
 _TRUTH = {"True", "False", "true", "false", *_BAD_WORDS, *_GOOD_WORDS}
 """Words by which a program judges its own line."""
+_NOTHING = {"None", "null", "nullptr"}
+"""A value that is missing."""
 _DIFFERENCE = re.compile(
     r"diff|err|mismatch|delta|deviation|discrepan|(?<![a-z])(?:max_? ?abs|abs_? ?max|mae|r?mse)(?![a-z])",
     re.IGNORECASE,
@@ -163,7 +165,7 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.WRONG
     if wrong and quoted and not right and all(search.finds(line, printed) for line in quoted):
         return Reading.RIGHT  # ``3.0`` and ``0.0`` in the report, and ``3.0`` twice is expected
-    if not right and any(_has_become_right(line, masked) for line in wrong):
+    if not right and any(_has_become_right(line, masked) or _is_filled(line, printed) for line in wrong):
         return Reading.CHANGED
     named = [token for line in quoted for token in line if _is_value(token)]
     if any(_differs_by(named, line, masked) for line in wrong):
@@ -358,7 +360,7 @@ _BETWEEN = {",", "[", "]", "(", ")"}
 
 
 def _is_value(token: Token) -> bool:
-    return isinstance(token, float) or token in _TRUTH or token == NEGATIVE_ZERO
+    return isinstance(token, float) or token in _TRUTH or token in _NOTHING or token == NEGATIVE_ZERO
 
 
 def _has_value(line: Line) -> bool:
@@ -428,7 +430,7 @@ def _mask_values(line: Line) -> MaskedLine:
 
 
 def _count_words(line: Line) -> int:
-    return sum(isinstance(t, str) and t not in _TRUTH and any(map(str.isalpha, t)) for t in line)
+    return sum(isinstance(t, str) and not _is_value(t) and any(map(str.isalpha, t)) for t in line)
 
 
 def _is_contradicted(expected: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
@@ -448,6 +450,14 @@ def _has_become_right(reported: Line, printed: Mapping[MaskedLine, Sequence[Line
         if pairs and all(_has_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
             return True
     return False
+
+
+def _is_filled(reported: Line, printed: Sequence[Line]) -> bool:
+    """True if a line that ends in ``None`` has a value there now: ``span None``, and ``span Span(a.py, 8)``."""
+    label, last = reported[:-1], reported[-1]
+    if last not in _NOTHING or not _count_words(label):
+        return False
+    return any(line[: len(label)] == label and line[len(label) :] not in ((), (last,)) for line in printed)
 
 
 def _has_improved(old: Token, new: Token, is_difference: bool) -> bool:

@@ -1233,3 +1233,20 @@ def test_a_single_value_of_an_expected_row_is_no_row() -> None:
 def test_a_result_that_is_different_is_wrong_whatever_is_slow() -> None:
     body = f"After the pass the label map is different.{CODE}\nWorkaround: leave the pass out (slow on our board)."
     assert extract_claim(body, "ConvertLayout does not remap an axis").kind is ClaimKind.WRONG_RESULT
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "system"),
+    [
+        ("JIT fails", "It aborts on my MacBook (macOS 15). On my Linux box the same commit prints ones.", "macOS"),
+        ("JIT fails", "Windows 11 only, not on Linux.", "Windows"),
+        ("[macOS] JIT fails", "It aborts.", "macOS"),
+        ("JIT fails", "It says `OSError: dlopen(libtvm.dylib): image not found`", "macOS"),
+        ("JIT fails", "TVM 0.25, macOS 15.5, M2.", ""),
+        ("JIT fails", "It fails on Ubuntu too, as on the MacBook.", ""),
+        ("Pooling windows overlap", "The windows are right on Linux with another compiler.", ""),
+    ],
+)
+def test_another_system_is_read_where_the_report_is_about_it(title: str, said: str, system: str) -> None:
+    """A machine that the report only names may show what every machine shows."""
+    assert extract_claim(f"{said}\n\n```python\nimport tvm\ntvm.f()\n```\n", title).system == system
