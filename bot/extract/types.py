@@ -95,6 +95,11 @@ ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
 """The kinds of the repairs that add a command, because the report gives none."""
 
 
+READ_AGAIN = "read-again"
+"""The kind of the repair that lets the compiler read its printed program again: releases are built without the
+reported assertion, and print what the assertion would have refused."""
+
+
 PRINT_PRODUCTS = "print-products"
 """The kind of a repair that lets the compiler print the program in which dispatches are counted."""
 ASSUME_DEVICE = "assume-device"

@@ -18,8 +18,10 @@ from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.source import CODE, ClaimSource, find_other_system, join_prose
 from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
 from bot.extract.vocabulary import any_of, join_words
+from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
-from runners.core.protocol import Claim, ClaimKind
+from runners.core.protocol import Claim, ClaimKind, Signature
+from runners.toolchains import find_toolchain
 
 MAX_TOLD_CHARS = 8_000
 
@@ -42,7 +44,7 @@ def read_claim(source: ClaimSource) -> Claim:
         devices=tuple(d[:512] for d in source.devices[:8]),
         actual=settled.actual,
         expected=settled.expected,
-        told=_collect_told(source) if signature is None or signature.type in _MAY_BE_ONE_OF_TWO else "",
+        told=_collect_told(source) if _may_quote_another(signature, source) else "",
         accused=list_accused(source.title),
         intended=intended and signature is not None and signature.type != OUTPUT,
         wished=list_wished(source.title, source.document),
@@ -79,6 +81,14 @@ _VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.
 
 _MAY_BE_ONE_OF_TWO = (OUTPUT, COMPILER_DIAGNOSTIC)
 """Types of signatures beside which the report may quote another failure: of the run behind a compilation."""
+
+
+def _may_quote_another(signature: Signature | None, source: ClaimSource) -> bool:
+    """True where a failure beside the quoted one may be a reported one: an error above an assertion, for example."""
+    if signature is None or signature.type in _MAY_BE_ONE_OF_TWO:
+        return True
+    vocabulary = None if source.toolchain is None else find_toolchain(source.toolchain).FAILURES
+    return vocabulary is not None and is_left_out_assertion(signature, vocabulary)
 
 
 def _collect_told(source: ClaimSource) -> str:

@@ -19,7 +19,8 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
-from bot.extract.types import ADD_COMPILE, OPEN_COMMAND, PRINT_PRODUCTS
+from bot.extract.types import ADD_COMPILE, OPEN_COMMAND, PRINT_PRODUCTS, READ_AGAIN
+from runners.core.failure.oracle import READ_BACK
 from runners.core.toolchain.reports import CombinedProgram
 
 
@@ -328,6 +329,32 @@ def add_compile_step(work: Workspace, name: str, module: str) -> None:
     argv = (*work.tools.compile_input(work.device, name, module), *work.told)
     work.steps.append(argv)
     work.add_repair(ADD_COMPILE, " ".join(argv))
+
+
+def read_printed_program(work: Workspace) -> None:
+    """Let the program that runs single passes read its printed program again, if that is the last step."""
+    step = work.steps[-1] if work.steps else ()
+    target = _find_output(step)
+    if not step or step[0] != work.tools.optimizer or any(_PRINTS_NO_PROGRAM.match(word) for word in step):
+        return
+    if target in (None, "-", "/dev/null"):
+        kept = [w for w in step if w not in ("-o", "--o", "-o-", target) and not re.match(r"--?o=", w)]
+        target = READ_BACK
+        work.steps[-1] = (*kept, "-o", target)
+    else:
+        work.steps[-1] = tuple(
+            READ_BACK if word == target else word.replace(f"o={target}", f"o={READ_BACK}") for word in step
+        )
+    work.produced.add(READ_BACK)
+    work.steps.append((step[0], READ_BACK, *(word for word in step if _READS_TEXT.match(word))))
+    work.add_repair(READ_AGAIN, " ".join(work.steps[-1]))
+
+
+_PRINTS_NO_PROGRAM = re.compile(
+    r"--?(?:verify-diagnostics|help|show-dialects|list-passes|emit-bytecode|no-implicit-module)"
+)
+_READS_TEXT = re.compile(r"--?(?:allow-unregistered-dialect|split-input-file)")
+"""Flags that the printed program needs as its input does."""
 
 
 def print_products(work: Workspace) -> None:

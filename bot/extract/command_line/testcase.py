@@ -16,11 +16,12 @@ from bot.extract.command_line.dumps import run_dumped_pass
 from bot.extract.command_line.find import LocatedCall, fill_placeholders
 from bot.extract.command_line.plain_run import add_plain_run, find_told_inputs, implies_run
 from bot.extract.command_line.shell import ToolCall
-from bot.extract.command_line.steps import print_products
+from bot.extract.command_line.steps import print_products, read_printed_program
 from bot.extract.command_line.workspace import Workspace, take_last_name
 from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
+from runners.core.failure.compare import is_left_out_assertion
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
@@ -252,6 +253,9 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
     claim = make_claim(parsed, code, devices.named)
     if claim.kind is ClaimKind.COUNT:
         print_products(workspace)
+    signature = claim.signature
+    if signature is not None and is_left_out_assertion(signature, find_toolchain(toolchain).FAILURES):
+        read_printed_program(workspace)
     _name_functions(workspace)
     if claim.kind is ClaimKind.WRONG_RESULT:
         _ask_for_data(workspace)

@@ -121,6 +121,8 @@ class FailureVocabulary:
     """Messages about a name, flag or option that a build does not have: group ``name``."""
     left_out_assertions: tuple[re.Pattern[str], ...] = ()
     """Conditions of assertions in the compiler's C++ code, if its releases are built without them."""
+    left_out_diagnostics: tuple[re.Pattern[str], ...] = ()
+    """Diagnostics of internal checks that the releases are built without. A release goes on, to a crash."""
     refusals_of_all: tuple[re.Pattern[str], ...] = ()
     """Messages of a compiler that reads no operation of the input's dialect. They name no operation."""
     rejections: tuple[re.Pattern[str], ...] = ()

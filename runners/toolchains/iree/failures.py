@@ -48,6 +48,7 @@ FAILURES = FailureVocabulary(
     # A scalar stands on the line of its index (``result[0]: i64=42``), a buffer below it.
     harness_lines=(re.compile(r"EXEC @|result\[\d+\]: (?!\S+=)"),),
     left_out_assertions=(re.compile(r"&&|\|\||[=!<>]=|\w\(|->|::|^!|\w [<>] \w"),),  # no fatal error has these
+    left_out_diagnostics=(re.compile(r"\boperation destroyed but still has uses\b"),),  # in `Operation::~Operation`
     refusals_of_all=(re.compile(r"\billegal operations (?:still remain|were found)"),),
     rejections=(
         re.compile(r"does not refer to a registered pass or pass pipeline|is not registered|Dialect `.+' not found"),

@@ -9,13 +9,14 @@ from functools import cached_property
 
 import msgspec
 
-from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.compare import SAME, compare_signatures, is_left_out_assertion
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import describe_type, split_tokens
 from runners.core.failure.oracle.outcome import (
     CHECKS,
     COMPILER_DIAGNOSTIC,
     OUTPUT,
+    READ_BACK,
     Classification,
     OracleContext,
     get_last_output,
@@ -111,6 +112,21 @@ def _fails_as_quoted(failure: Failure) -> Classification | None:
     return None
 
 
+def _prints_invalid_program(failure: Failure) -> Classification | None:
+    """Answer where the compiler refuses the program that it printed, with an error that the report quotes.
+
+    A build with assertions stops before it prints: the error stands above the assertion.
+    """
+    reported, steps, context = failure.reported, failure.steps, failure.context
+    asserted = reported is not None and is_left_out_assertion(reported, context.vocabulary)
+    if not asserted or READ_BACK not in steps[-1].argv[1:] or failure.seen.type != COMPILER_DIAGNOSTIC:
+        return None
+    quoted = (row.partition("error: ")[2] for row in failure.claim.told.splitlines())
+    if split_tokens(failure.seen.message) not in [split_tokens(one) for one in quoted if one]:
+        return None
+    return failure.conclude(Outcome.MATCH, "prints a program that it refuses, with the error that the report quotes")
+
+
 def _fails_as_told(failure: Failure) -> Classification | None:
     """Compare with the words of a report that quotes no failure."""
     claim, seen = failure.claim, failure.seen
@@ -204,6 +220,7 @@ def _fails_own_check(failure: Failure) -> Classification | None:
 _QUESTIONS = (
     _lacks_needed_flag,
     _fails_as_quoted,
+    _prints_invalid_program,
     _fails_as_told,
     _lacks_device,
     _meets_moved_name,

@@ -15,6 +15,8 @@ COMPILER_DIAGNOSTIC = "mlir-error"
 """Signature type of a diagnostic that only a compiler prints. No device is needed to compile past the diagnostic."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
+READ_BACK = "printed-again.mlir"
+"""The file of a testcase that holds the program which the compiler printed, and which its last step reads again."""
 ASSERTION = "AssertionError"
 """Signature type of the testcase's own checks."""
 CHECKS = frozenset({ASSERTION, WRONG_OUTPUT})

@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from runners.core.failure.oracle import READ_BACK
 from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
 
 MLIR = """\
@@ -982,3 +983,31 @@ def test_a_program_in_c_is_out_of_reach() -> None:
     assert [kind for kind, _ in list_missing(found)] == ["native-program"]
     found = extract_no_repro(body % "static int decode(char* text)", "Hang in the tokenizer", "iree-org/iree")
     assert [kind for kind, _ in list_missing(found)] == ["code"]
+
+
+@pytest.mark.parametrize(
+    ("call", "steps"),
+    [
+        ("iree-opt --cse twice.mlir", (("iree-opt", "--cse", "twice.mlir", "-o", "$"), ("iree-opt", "$"))),
+        (
+            "iree-opt --cse twice.mlir -o /dev/null",
+            (("iree-opt", "--cse", "twice.mlir", "-o", "$"), ("iree-opt", "$")),
+        ),
+        ("iree-opt twice.mlir --cse -o a.mlir", (("iree-opt", "twice.mlir", "--cse", "-o", "$"), ("iree-opt", "$"))),
+        (
+            "iree-opt -split-input-file twice.mlir",
+            (("iree-opt", "-split-input-file", "twice.mlir", "-o", "$"), ("iree-opt", "$", "-split-input-file")),
+        ),
+        ("iree-opt --verify-diagnostics twice.mlir", (("iree-opt", "--verify-diagnostics", "twice.mlir"),)),
+    ],
+)
+def test_the_printed_program_is_read_again_where_an_assertion_is_reported(
+    call: str, steps: tuple[tuple[str, ...], ...]
+) -> None:
+    """Releases are built without assertions. A fatal error needs no second reading."""
+    fails = "iree-opt: T.h:18: Assertion `succeeded(verify(context))' failed."
+    found = extract_repro(f"{MLIR}\n    ```\n    $ {call}\n    {fails}\n    ```\n", "A crash", "iree-org/iree")
+    assert found.testcase.steps == tuple(tuple(word.replace("$", READ_BACK) for word in step) for step in steps)
+    assert ("read-again" in list_repairs(found)) is (len(steps) == 2)
+    other = extract_repro(f"{MLIR}\n    ```\n    $ {call}\n    LLVM ERROR: out of registers\n    ```\n", "A crash")
+    assert len(other.testcase.steps) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_answer
+from runners.core.failure.oracle import READ_BACK, Classification, Drift, OracleContext, classify_run, get_answer
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -20,7 +20,7 @@ from runners.core.protocol import (
     StepResult,
     TimedOut,
 )
-from runners.toolchains import ALL_FAILURES
+from runners.toolchains import ALL_FAILURES, find_toolchain
 
 ERROR = Claim(
     kind=ClaimKind.ERROR,
@@ -445,3 +445,38 @@ def test_a_run_that_fails_behind_the_compiler_is_past_a_diagnostic_of_the_compil
     failed = StepResult(argv=(programs[-1], "a"), ended=Exited(code=1), stderr=said)
     context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, compilers=("iree-compile", "iree-opt"))
     assert classify_run(Exited(code=1), [*done, failed], context).outcome is outcome
+
+
+IREE = find_toolchain("iree").FAILURES
+ASSERTED = Claim(
+    kind=ClaimKind.CRASH,
+    signature=Signature(type="SIGABRT", message="succeeded(Type::verify(context))"),
+    told="a.mlir: error: invalid element type\niree-opt: T.h:18: Assertion `succeeded(...)' failed.",
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "file", "says", "outcome"),
+    [
+        (ASSERTED, READ_BACK, "invalid element type", Outcome.MATCH),
+        (ASSERTED, READ_BACK, "invalid element", Outcome.OTHER_FAILURE),
+        (ASSERTED, "a.mlir", "invalid element type", Outcome.OTHER_FAILURE),
+        (CRASH, READ_BACK, "invalid element type", Outcome.OTHER_FAILURE),
+    ],
+)
+def test_a_printed_program_that_the_compiler_refuses_shows_an_assertion(
+    claim: Claim, file: str, says: str, outcome: Outcome
+) -> None:
+    """With the error above the assertion. The same error about the testcase itself is how a release should end."""
+    printed = StepResult(argv=("iree-opt", "a.mlir", "-o", file), ended=Exited(code=0))
+    read = StepResult(argv=("iree-opt", file), ended=Exited(code=1), stderr=f"{file}:3:9: error: {says}\n")
+    context = OracleContext(claim=claim, vocabulary=IREE)
+    assert classify_run(Exited(code=1), [printed, read], context).outcome is outcome
+
+
+def test_a_crash_stands_for_a_check_that_releases_are_built_without() -> None:
+    used = "'affine.for' op operation destroyed but still has uses"
+    claims = (Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message=one)) for one in (used, "x"))
+    crash = [StepResult(argv=("iree-opt", "a.mlir"), ended=Signalled(code=11))]
+    outcomes = [classify_run(Signalled(code=11), crash, OracleContext(claim=one, vocabulary=IREE)) for one in claims]
+    assert [one.outcome for one in outcomes] == [Outcome.MATCH, Outcome.OTHER_FAILURE]
