@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
@@ -136,16 +136,19 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
 def _fails_own_assertion(evidence: Evidence) -> bool:
     """True if each failing run ends at an assertion of the testcase, which states what its author expects."""
     failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
-    return bool(failing) and all(_ends_at_own_assertion(seen) for seen in failing)
+    return bool(failing) and all(_ends_at_own_assertion(seen, evidence.plan.testcase.files) for seen in failing)
 
 
-def _ends_at_own_assertion(seen: Observation) -> bool:
-    frames = _FRAME.findall(seen.excerpt)
+def _ends_at_own_assertion(seen: Observation, files: Collection[str]) -> bool:
+    """True if the last frame of the stack is an assertion in one of ``files``, and not in an installed package."""
+    frames = list(_FRAME.finditer(seen.excerpt))
     asserts = seen.signature is not None and seen.signature.type == ASSERTION
-    return asserts and bool(frames) and frames[-1].lstrip().startswith("assert ")
+    if not asserts or not frames or frames[-1]["file"].rpartition("/")[2] not in files:
+        return False
+    return frames[-1]["row"].lstrip().startswith("assert ")
 
 
-_FRAME = re.compile(r"^  File \"[^\"\n]{1,400}\", line \d{1,7}[^\n]*\n(?P<row>    [^\n]{0,400})$", re.M)
+_FRAME = re.compile(r"^  File \"(?P<file>[^\"\n]{1,400})\", line \d{1,7}[^\n]*\n(?P<row>    [^\n]{0,400})$", re.M)
 
 
 def _supports(finding: Finding) -> bool:

@@ -407,6 +407,27 @@ def test_an_attribute_that_no_release_has_is_the_testcases_fault(
     assert judge(Evidence(plan=plan, observations=seen, findings=(), defences=defences)).kind is kind
 
 
+@pytest.mark.parametrize(("file", "supported"), [(OWN_FILE, False), ("/opt/env/tvm/topi/grid.py", True)])
+def test_an_assertion_of_the_compilers_python_code_is_an_error(file: str, supported: bool) -> None:
+    """The testcase's own one states what its author expects, and needs a second source."""
+    said = Signature(type="AssertionError", message="height should be greater than 1")
+    stack = f"""Traceback (most recent call last):
+  File "{OWN_FILE}", line 2, in <module>
+    grid(x)
+  File "{file}", line 7, in grid
+    assert h > 1, "height should be greater than 1"
+AssertionError: height should be greater than 1
+"""
+    plan = msgspec.structs.replace(
+        PLAN,
+        testcase=msgspec.structs.replace(PLAN.testcase, files={"a.py": "grid(x)"}),
+        claim=Claim(kind=ClaimKind.ERROR, signature=said),
+    )
+    seen = tuple(observe(version, M, signature=said, excerpt=stack) for version in ORDER)
+    verdict = judge(Evidence(plan=plan, observations=seen, findings=()))
+    assert (Ground.ONLY_CLAIMED not in verdict.grounds) is supported
+
+
 def unwritten(origin: str) -> Finding:
     return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
 
