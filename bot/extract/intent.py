@@ -127,6 +127,11 @@ HEADING_MARKS = (
     _mark(Intent.TRACKING, 3, r"^task ?list|^tasks?\b|^todos?\b|^milestones?\b|^progress\b|^(?:sub-?)?items\b"),
 )
 
+ON_PURPOSE = (
+    r"\b(?:taken out|removed|dropped|deleted|retired) (?:on purpose|deliberately|intentionally|by design)\b"
+    r"|\b(?:deliberately|intentionally|purposely) (?:taken out|removed|dropped|deleted|retired)\b"
+)
+"""Words on a removal that the author knows to be meant."""
 DISCLAIMS = (
     r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
     r"|\b(?:i|we) (?:assume|guess|suppose|understand|take it)(?: that)? (?:it|this|that|the (?:change|removal))"
@@ -188,6 +193,13 @@ PROSE_MARKS = (
     _mark(Intent.QUESTION, 2, r"\b(?:just|only|simply|merely) (?:a|some|one) (?:quick |small |short )?questions?\b"),
     _mark(Intent.QUESTION, 4, r"\bquestions?\b.{0,20}\bnot (?:a |any )?(?:bug|issue|error)\b"),
     _mark(Intent.QUESTION, 4, DISCLAIMS),
+    _mark(Intent.QUESTION, 3, ON_PURPOSE),
+    _mark(
+        Intent.QUESTION,
+        2,
+        r"\bwhat(?:['’]s| is| are) the (?:intended|recommended|official|right|new)"
+        r" (?:replacements?|way|equivalents?)\b",
+    ),
     _mark(Intent.QUESTION, 1, r"\?\s*$"),
     _mark(Intent.TRACKING, 2, r"^\s*(?:[-*+]\s+)?\[[ xX]\]\s"),  # the parser of Markdown drops the bullet
     _mark(

@@ -37,6 +37,7 @@ class Ground(StrEnum):
     KIND_ONLY = "kind-only"
     REWORDED = "reworded"
     OTHER_VALUES = "other-values"
+    TOLD_PARTS = "told-parts"
     PORTED = "ported"
     NEWEST_SILENT = "newest-silent"
     REJECTED = "rejected"
@@ -98,6 +99,7 @@ MEANINGS = {
     Ground.KIND_ONLY: "the report gives only a kind of failure to compare with",
     Ground.REWORDED: "type and place of the failure agree, the message only in part",
     Ground.OTHER_VALUES: "a build counts as clean because its values are not those that the report calls wrong",
+    Ground.TOLD_PARTS: "words of the report tell which of two printed programs is wrong; no output is quoted",
     Ground.PORTED: "the deciding run is of a testcase that was ported to another API",
     Ground.NEWEST_SILENT: "the newest release gives no answer",
     Ground.REJECTED: "the newest release rejects the program on which another build crashes",

@@ -27,6 +27,7 @@ from bot.verdict.rules.caveats import (
     weigh_refused_text,
     weigh_search,
     weigh_system,
+    weigh_told_parts,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
@@ -124,6 +125,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_missing_name,
         weigh_assertion,
         weigh_system,
+        weigh_told_parts,
         distrust_clean_runs,
         name_target,
         distrust_other_values,

@@ -114,7 +114,7 @@ class Claim(Wire, frozen=True, kw_only=True):
     wished: tuple[Name, ...] = ()
     """Exceptions with which the program should end, by the report; `ANY_ERROR` where any error would do."""
     system: Name = ""
-    """The operating system that the report is about, if it is none of Linux's: ``macOS``."""
+    """The operating system or the Python that the report is about, if runs here have another one: ``macOS``."""
     shown: Annotated[tuple[Name, ...], msgspec.Meta(max_length=40)] = ()
     """Rows of values that a report on wrong values shows outside its code, with a space between the values. Whether
     they are printed, expected or neither is open: a run of the reported build decides."""

@@ -40,6 +40,7 @@ from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import find_exception_before_crash, parse_signature
 from runners.core.failure.printed.output import read_output
 from runners.core.failure.printed.rows import judge_rows
+from runners.core.failure.printed.told_parts import read_parts
 from runners.core.failure.tensor_difference import read_tensors
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings
@@ -202,6 +203,7 @@ READERS: Mapping[str, Reader] = {
         )
     ),
     "printed rows": lambda text: judge_rows(text, text, find_printed_rows(make_program(f"{PRINTS}{text}"))),
+    "told parts": lambda text: read_parts(Claim(kind=ClaimKind.WRONG_RESULT, told=text, actual=text)),
     "same model": lambda text: runs_same_model(make_program(f"{SESSION}{text}")),
     "caught labels": lambda text: list(iterate_caught(text, find_caught_labels(make_program(text)))),
     "definitions": lambda text: compute_program(make_called(text)),

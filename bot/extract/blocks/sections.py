@@ -71,7 +71,7 @@ def read_cue(intro: str) -> Cue:
 
     Only the last line counts: its last two sentences, or the last alone if that sentence ends with a colon.
     """
-    last = intro.strip().rpartition("\n")[2][-400:]
+    last = _CODE_SPAN.sub(_hide_dots, intro.strip().rpartition("\n")[2][-400:])
     sentences = [s for s in re.split(r"(?<=[.!?])\s+", last) if s.strip()]
     announced = bool(sentences) and sentences[-1].rstrip().endswith(":")
     for text in reversed(sentences[-1:] if announced else sentences[-2:]):
@@ -86,6 +86,14 @@ def read_cue(intro: str) -> Cue:
                 return Cue.FAILS
             return cue
     return Cue.NONE
+
+
+_CODE_SPAN = re.compile(r"`[^`\n]{1,200}`")
+
+
+def _hide_dots(span: re.Match[str]) -> str:
+    """Return a code span such as `util.global` without dots, which would end a sentence."""
+    return span[0].replace(".", "_")
 
 
 _TWO_PARTS = re.compile(
@@ -139,7 +147,8 @@ _CUE_WORDS = (
     (Cue.EXPECTED, r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$"),
     (
         Cue.QUOTED,
-        r"(?:source code|implementation|definition|legaliz\w+|the (?:relevant|following|related) (?:code|lines?|part)"
+        r"\b(?:source code|implementation|definition|legaliz\w+"
+        r"|the (?:relevant|following|related) (?:code|lines?|part)"
         rf"|defined (?:in|as|like)|in {any_word(lambda words: words.called)}'?s? (?:code|source)"
         r"|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?|ships|shortened|looks? like this|generated|lowered"
         r"|after (?:the |applying |running )?(?:pass|lower|optim|legal|trans)"

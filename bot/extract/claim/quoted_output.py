@@ -176,6 +176,8 @@ def _lists_packages(text: str) -> bool:
 
 def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
     """True for definitions that stand below a program and are introduced as its output: a printed module."""
+    if piece.kind is Kind.FRAGMENT and piece.cue is Cue.OUTPUT:
+        return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
     if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:

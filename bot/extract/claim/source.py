@@ -35,7 +35,9 @@ _WRAPPED = re.compile(r"(?<=[^\n]{60})(?<![.:;!?|])\n(?=[a-z`(])")
 
 
 def find_other_system(source: ClaimSource, failure: str) -> str:
-    """Return the operating system that the report is about, if it is none of Linux's; else the empty string.
+    """Return the system that the report is about, if no release runs on it here; else the empty string.
+
+    Systems are operating systems other than Linux, and versions of Python that the title names.
 
     The title or the quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only
     the environment names is no evidence: most failures are the same everywhere.
@@ -45,9 +47,13 @@ def find_other_system(source: ClaimSource, failure: str) -> str:
     for name, pattern in _SYSTEMS:
         if pattern.search(source.title) or pattern.search(failure) or (fine and pattern.search(prose)):
             return name
-    return ""
+    python = _ON_PYTHON.search(source.title)
+    return f"Python 3.{python[1]}" if python is not None and python[1] != _USUAL_MINOR else ""
 
 
+_ON_PYTHON = re.compile(r"\b(?:on|with|under|in|for) (?:C?Python|py) ?v?3\.(\d{1,2})\b", re.I)
+_USUAL_MINOR = "11"
+"""The version of Python on which releases run here, unless a release has no wheel for it."""
 _SYSTEMS = (
     (
         "macOS",

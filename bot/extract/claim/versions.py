@@ -74,7 +74,8 @@ _GOOD_AFTER = re.compile(
     r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
     r"(?:all |still |just |to |be |perfectly |also )*(?:good|fine|ok|okay|works?|worked|correct|unaffected"
     r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))"
-    r"(?!\w*\s+(?:with|on|in|using|until|at)\b))",
+    r"(?!\w*\s+(?:with|on|in|using|until|at)\b))"
+    r"|^[`'\"*)]*\s*still (?:did|does|handle[sd]) (?:this|it|that|so)\b(?! (?:wrong|incorrect|too))",
     re.I,
 )
 _COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?:[~^]\d{0,3})?(?![\w/-]|\.\w)")

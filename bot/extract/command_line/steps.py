@@ -113,7 +113,9 @@ def _find_positionals(argv: Sequence[str]) -> list[int]:
 
 def _is_flag_value(flag: str, word: str) -> bool:
     """True for ``-o x`` and ``--target cpu``: a word without a dot behind a flag without a value."""
-    return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word and word != "-")
+    if word in ("-", "%s"):  # the input
+        return flag in ("-o", "--o")
+    return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word)
 
 
 _FILE_WORD = re.compile(r"[\w.+@-]{1,200}")

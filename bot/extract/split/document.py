@@ -63,8 +63,13 @@ _OUTPUTS = {Kind.OUTPUT, Kind.TRACEBACK, Kind.CONFIG}
 
 
 _COMPILERS = any_of(re.escape(name) for tools in list_tools() for name in (*tools.compilers, *tools.stand_ins))
-_COMMAND_ALONE = re.compile(rf"\W{{0,4}}`{_COMPILERS} [^`\n]{{1,300}}`\W{{0,4}}")
-"""A row that is a command alone."""
+_COMMAND_ALONE = re.compile(
+    r"\W{0,4}(?:(?:after|with|from|running|(?:the )?(?:output|result) of) (?:running )?)?"
+    rf"`{_COMPILERS} [^`\n]{{1,300}}`"
+    r"(?:[\s,;(]{0,3}(?:(?:on|in|with|of|from|by) )?(?:[A-Za-z]{2,10} )?v?\d[\w.]{0,20})?\W{0,4}",
+    re.I,
+)
+"""A row that is a command alone, maybe with the build that ran it."""
 _PRINTED_IN = {IssueSection.ACTUAL: Cue.OUTPUT, IssueSection.EXPECTED: Cue.EXPECTED}
 
 

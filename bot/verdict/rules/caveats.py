@@ -28,6 +28,7 @@ from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
+from runners.core.failure.printed.told_parts import TOLD
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
@@ -92,11 +93,19 @@ def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a verdict on clean runs where the report is about another operating system than that of the runs."""
+    """Withhold a verdict on clean runs where the report is about another system than that of the runs."""
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
         return verdict
-    why = f"the report is about {quote_span(evidence.plan.claim.system)}, and each run here is on Linux"
+    why = f"the report is about {quote_span(evidence.plan.claim.system)}, which no run here used"
     return withhold(verdict, why, "to decide: a failure on Linux, or a run of the testcase on that system")
+
+
+def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weaken a verdict on runs that count by parts of the printed program which the report names."""
+    told = any(seen.why in TOLD for seen in evidence.list_originals())
+    if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
+        return verdict
+    return add_grounds(verdict, Ground.TOLD_PARTS)
 
 
 def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -374,6 +374,7 @@ def test_a_text_that_ends_with_a_list_of_questions_wants_advice(questions: tuple
     ("says", "intent"),
     [
         ("It would be nice if a pass fused them. Would you take a PR for that?", Intent.FEATURE),
+        ("It would be nice if a pass fused them. Would you be open to that?", Intent.FEATURE),
         ("It would be nice if a pass fused them.", Intent.FAILURE),
         ("I am happy to send a fix.", Intent.FAILURE),
         ("It would be nice to have this fixed, I am happy to send a PR. Is this a bug?", Intent.FAILURE),
@@ -415,3 +416,14 @@ def test_a_question_may_have_the_word_error_in_its_title() -> None:
     assert _read("Accuracy of tanh, which error bound should tests assume?", f"{PROGRAM_AND_ERROR}\n\n{listed}") is (
         Intent.QUESTION
     )
+
+
+@pytest.mark.parametrize(
+    ("says", "intent"),
+    [
+        ("I see that it was taken out on purpose. What is the intended replacement?", Intent.QUESTION),
+        ("I see that it was taken out. It should come back.", Intent.FAILURE),
+    ],
+)
+def test_a_removal_that_the_author_knows_to_be_meant_is_no_failure(says: str, intent: Intent) -> None:
+    assert _read("the order of nested loops", f"{PROGRAM_AND_ERROR}\n\n{says}") is intent

@@ -1243,6 +1243,8 @@ def test_a_result_that_is_different_is_wrong_whatever_is_slow() -> None:
         ("[macOS] JIT fails", "It aborts.", "macOS"),
         ("JIT fails", "It says `OSError: dlopen(libtvm.dylib): image not found`", "macOS"),
         ("JIT fails", "TVM 0.25, macOS 15.5, M2.", ""),
+        ("Schedules reject arguments on Python 3.14", "With 3.13 it works.", "Python 3.14"),
+        ("Schedules reject arguments on Python 3.11", "It fails.", ""),
         ("JIT fails", "It fails on Ubuntu too, as on the MacBook.", ""),
         ("Pooling windows overlap", "The windows are right on Linux with another compiler.", ""),
     ],

@@ -1,0 +1,195 @@
+"""Let the words of a report tell which of two printed programs is the wrong one. Pure.
+
+A report on a pass names parts of the program that the pass prints: "the op keeps `status = "no"`", "I expect a
+`memref.subview`". Whether one run prints such a part says little: notations change, and the part may stand elsewhere
+in the program. Telling are the parts that some builds print and others do not. If these agree, they divide the builds
+into those that behave as reported and those that behave as expected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, read_operations
+from runners.core.protocol import Answer, Claim, ClaimKind, Exited, Observation, Outcome, Plan, Variant
+
+AS_COMPLAINED = "prints a program with what the report complains of, or without what it asks for"
+AS_WANTED = "prints a program with what the report asks for, or without what it complains of"
+TOLD = frozenset({AS_COMPLAINED, AS_WANTED})
+"""Why a run counts that was marked by parts which the report names."""
+MAX_PARTS = 60
+MAX_PART_CHARS = 200
+MIN_PART_CHARS = 3
+MIN_FRAGMENT_WORDS = 6
+"""Words of a quoted row, or of its part beside "...", that make it telling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a printed program that the report speaks of."""
+
+    text: str
+    is_wanted: bool
+
+
+def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    """Return the observations, with runs as bad or good by the parts of their printed programs that the report names.
+
+    Nothing is marked if all builds print the same, if runs of one build differ, if the telling parts disagree, or if
+    a release that the report names would be a good one.
+    """
+    runs = [seen for seen in observations if _prints_unjudged(plan, seen)]
+    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(_is_unjudged, runs)):
+        return tuple(observations)
+    printed = {seen.version: _normalize(seen.excerpt) for seen in runs}
+    programs = {seen.version: number_values(read_operations(seen.excerpt)) for seen in runs}
+    differ = any(programs[seen.version] != number_values(read_operations(seen.excerpt)) for seen in runs)
+    if differ or any(len(one) < MIN_OPERATIONS for one in programs.values()) or _all_equal([*programs.values()]):
+        return tuple(observations)
+    marks = _divide(read_parts(plan.claim), printed)
+    bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
+    good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
+    contradicted = any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good)
+    if True not in marks.values() or False not in marks.values() or contradicted:
+        return tuple(observations)
+    if any(marks.get(one) is False for one in plan.claim.versions):
+        return tuple(observations)
+
+    def mark(seen: Observation) -> Observation:
+        if seen not in runs or not _is_unjudged(seen) or seen.version not in marks:
+            return seen
+        if marks[seen.version]:
+            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=AS_COMPLAINED)
+        return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=AS_WANTED)
+
+    return tuple(map(mark, observations))
+
+
+def _prints_unjudged(plan: Plan, seen: Observation) -> bool:
+    return seen.variant is Variant.ORIGINAL and seen.device == plan.device and seen.ended == Exited(code=0)
+
+
+def _is_unjudged(seen: Observation) -> bool:
+    return seen.outcome is Outcome.OTHER_FAILURE
+
+
+def _all_equal(programs: Sequence[object]) -> bool:
+    return all(one == programs[0] for one in programs[1:])
+
+
+def _divide(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
+    """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
+
+    Empty if a build has a wanted and an unwanted telling part.
+    """
+    telling = [one for one in parts if len({_has(text, one) for text in printed.values()}) == 2]
+    wanted = [one for one in telling if one.is_wanted]
+    unwanted = [one for one in telling if not one.is_wanted]
+    marks = {}
+    for version, text in printed.items() if telling else ():
+        has_wanted, has_unwanted = (any(_has(text, one) for one in some) for some in (wanted, unwanted))
+        if has_wanted and has_unwanted:
+            return {}
+        if has_unwanted or (not unwanted and not has_wanted):
+            marks[version] = True
+        elif has_wanted or not wanted:
+            marks[version] = False
+    return marks
+
+
+# ---------------------------------------------------------------------------------------------- reading
+
+
+def read_parts(claim: Claim) -> tuple[Part, ...]:
+    """Return the parts of a printed program that a report speaks of, each as wanted or as unwanted.
+
+    A part that is both is left out.
+    """
+    found = [*_read_sentences(claim.told), *_read_rows(claim.actual, is_wanted=False)]
+    found += _read_rows(claim.expected, is_wanted=True)
+    both = {one.text for one in found if one.is_wanted} & {one.text for one in found if not one.is_wanted}
+    return tuple(dict.fromkeys(one for one in found if one.text not in both))[:MAX_PARTS]
+
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\d`(\"])|\n+")
+_SPAN = re.compile(r"`([^`\n]{1,200})`")
+_WISHES = re.compile(
+    r"\b(?:expect\w*|should|ought|want\w*|would (?:be|have|like|get|see)|['’]d (?:like|expect)|ideally|supposed"
+    r"|must be|(?:right|correct) (?:one|output|result|program|ir)|instead(?! of))\b",
+    re.I,
+)
+_SHOWS = re.compile(
+    r"\b(?:still|keeps?|kept|surviv\w+|remain\w*|stays?|left|leaves|output (?:has|is|contains|shows)|prints?"
+    r"|produces?|emits?|gets?|got|ends? up|becomes?|turn(?:s|ed) into|folded (?:in)?to|there (?:is|are)|uses?"
+    r"|has the same)\b",
+    re.I,
+)
+_OF_ANOTHER = re.compile(r"\W*(?:without|if|when(?:ever)?|by contrast|in contrast)\b", re.I)
+"""The beginning of a sentence about another program or another call."""
+_NEGATED = re.compile(
+    r"(?:\b(?:no|not|without|never|lacks?|lacking|missing|loses?|lost|drops?|dropped|gone|forgets?|instead of"
+    r"|rather than|nor|neither|any)\b|n['’]t\b)[\s\w/-]{0,30}$",
+    re.I,
+)
+
+
+_CLAUSE = re.compile(r"[,;:]\s|\s(?:but|although|though|while|whereas|yet|and)\s", re.I)
+
+
+def _read_sentences(told: str) -> Iterator[Part]:
+    """Yield the code spans of clauses that say what is printed, or what should be printed.
+
+    A clause without such words goes on from the one before it.
+    """
+    for sentence in _SENTENCE.split(told[:20_000]):
+        plain = _SPAN.sub(lambda span: "`" * len(span[0]), sentence)  # no clause begins inside a code span
+        ends = [*(found.start() for found in _CLAUSE.finditer(plain)), len(sentence)]
+        is_wanted: bool | None = None
+        for begin, end in zip([0, *ends], ends, strict=False):
+            words, clause = plain[begin:end], sentence[begin:end]
+            if _WISHES.search(words):
+                is_wanted = True
+            elif _SHOWS.search(words):
+                is_wanted = None if _OF_ANOTHER.match(plain) else False
+            if is_wanted is not None:
+                yield from _read_spans(clause, is_wanted=is_wanted)
+
+
+def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:
+    begin = 0
+    for span in _SPAN.finditer(clause):
+        negated = _NEGATED.search(clause[begin : span.start()]) is not None
+        begin = span.end()
+        text = _normalize(span[1])
+        if len(text) >= MIN_PART_CHARS:
+            yield Part(text, is_wanted=is_wanted is not negated)
+
+
+def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
+    """Yield the rows of quoted output; of a row with "...", its parts."""
+    for row in quoted.splitlines()[:MAX_PARTS]:
+        for piece in re.split(r"\.{3}|…", row):
+            text = _normalize(piece).strip(" ,:")
+            if len(re.findall(r"\w+", text)) >= MIN_FRAGMENT_WORDS or (is_wanted and len(text) >= MIN_PART_CHARS):
+                yield Part(text, is_wanted=is_wanted)
+
+
+_NAMES = re.compile(r"%[\w$.#-]+")
+_ALIASES = re.compile(r"(#[a-z_]+?)\d+\b")
+
+
+def _normalize(text: str) -> str:
+    """Return a text with one name for all values and aliases, which each build numbers in its own way."""
+    return " ".join(_ALIASES.sub(r"\1", _NAMES.sub("%", text)).split())
+
+
+def _has(printed: str, part: Part) -> bool:
+    """True if the part stands in the program, as whole words. ``vector.*`` is any name with that beginning."""
+    text = part.text.removesuffix("*")
+    begin = r"(?<![\w.])" if text[:1].isalnum() else ""
+    end = r"(?!\w)" if text == part.text and text[-1:].isalnum() else ""
+    return re.search(f"{begin}{re.escape(text)}{end}", printed) is not None

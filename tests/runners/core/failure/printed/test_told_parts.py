@@ -1,0 +1,77 @@
+"""The words of a report tell which of two printed programs is wrong, where no output is quoted as a whole."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from runners.core.failure.printed.told_parts import Part, mark_by_told_parts, read_parts
+from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome
+from tests.support.observed import PLAN, observe
+
+M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
+OLD = 'func.func @f(%a: f32) -> f32 {\n  %0 = unit.scale %a {status = "no"} : f32\n  return %0 : f32\n}'
+NEW = 'func.func @f(%x: f32) -> f32 {\n  %1 = unit.scale %x {status = "yes"} : f32\n  return %1 : f32\n}'
+
+
+def print_on(version: str, excerpt: str, outcome: Outcome = S, **more: object) -> Observation:
+    return observe(version, outcome, ended=Exited(code=0), excerpt=excerpt, **more)
+
+
+def mark(said: str, *seen: Observation, **claim: object) -> list[Outcome]:
+    made = Claim(kind=ClaimKind.WRONG_RESULT, told=said)
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(made, **claim))
+    return [one.outcome for one in mark_by_told_parts(plan, seen)]
+
+
+BUILDS = (print_on("1.0", OLD), print_on("1.1", OLD.replace("%0", "%7")), print_on("1.2", NEW))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'The op keeps `status = "no"`.',
+        'I expect `status = "yes"` on it.',
+        'The output has no `status = "yes"` at all.',
+        'It should not be `status = "no"`, but `status = "yes"`. With `@f` alone it is right.',
+        '`status = "no"` instead of `status = "yes"` is left there, although it should be the other way round.',
+    ],
+)
+def test_a_part_that_some_builds_print_divides_the_builds(said: str) -> None:
+    """A part that all builds print, or none, tells nothing."""
+    assert mark(said, *BUILDS) == [M, M, P]
+
+
+@pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        ("It keeps `@f` and `unit.scale`.", {}),
+        ('Without the flag I get `status = "yes"`.', {}),
+        ('It keeps `status = "no"`. I expect `return % : f32`, and it has `status = "no"` as it should.', {}),
+        ('The op keeps `status = "no"`.', {"kind": ClaimKind.ERROR}),
+        ('The op keeps `status = "no"`, on 1.2 too.', {"versions": ("1.2",)}),
+    ],
+)
+def test_parts_that_do_not_divide_the_builds_mark_nothing(said: str, claim: dict[str, object]) -> None:
+    """Parts of all builds, of another call, in both roles, of another claim, and against the named release."""
+    assert mark(said, *BUILDS, **claim) == [S, S, S]
+
+
+def test_quoted_rows_with_gaps_are_parts() -> None:
+    quoted = '%3 = unit.scale %b {status = "no"} ... : f32\n...'
+    long = OLD.replace("} : f32", "} at (1, 2, 3) : f32"), NEW.replace("} : f32", "} at (1, 2, 3) : f32")
+    claim = {"actual": quoted.replace("...", "at (1, 2, 3) ...", 1)}
+    assert mark("", print_on("1.0", long[0]), print_on("1.2", long[1]), **claim) == [M, P]
+
+
+def test_other_answers_are_kept_and_contradictions_mark_nothing() -> None:
+    said = 'The op keeps `status = "no"`.'
+    assert mark(said, print_on("1.0", OLD, M), *BUILDS[1:]) == [M, M, P]
+    assert mark(said, print_on("1.0", OLD, P), *BUILDS[1:]) == [P, S, S]
+    assert mark(said, *BUILDS, print_on("1.2", OLD, attempt=2)) == [S, S, S, S]
+    assert mark(said, *BUILDS[:2]) == [S, S]
+
+
+def test_a_star_stands_for_the_rest_of_a_name() -> None:
+    parts = read_parts(Claim(kind=ClaimKind.WRONG_RESULT, told="There is no `vector.*` op, and still `linalg.fill`."))
+    assert parts == (Part("vector.*", is_wanted=True), Part("linalg.fill", is_wanted=False))
