@@ -125,7 +125,7 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if not right and wrong and all(map(_holds_garbage, wrong)) and any(map(_holds_garbage, printed)):
         return Reading.WRONG  # outputs that differ in the content of unwritten memory alone are the same
     search = _Search()
-    quoted, aligned = right, _list_forms(printed) == _list_forms(wrong)
+    reported, quoted, aligned = wrong, right, _list_forms(printed) == _list_forms(wrong)
     # A line on both sides distinguishes nothing, and must not be completed into another line.
     counted = [(line, sum(map(_is_value, line))) for line in wrong]
     right = [_complete_line(line, counted) for line in quoted if not search.finds(line, wrong)]
@@ -163,7 +163,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
     if any(_is_contradicted(line, masked) for line in right if line in quoted):
         return Reading.WRONG
-    if wrong and quoted and not right and all(search.finds(line, printed) for line in quoted):
+    more = (search.count(line, printed) > search.count(line, reported) for line in quoted)
+    if wrong and quoted and not right and all(more):
         return Reading.RIGHT  # ``3.0`` and ``0.0`` in the report, and ``3.0`` twice is expected
     if not right and any(_has_become_right(line, masked) or _is_filled(line, printed) for line in wrong):
         return Reading.CHANGED
@@ -375,6 +376,11 @@ class _Search:
 
     def finds(self, line: Line, among: Sequence[Line]) -> bool:
         return any(self._is_within(line, other) for other in among)
+
+    def count(self, line: Line, among: Sequence[Line]) -> int:
+        """Count the places in other lines that a line has."""
+        places = ((other, at) for other in among for at in range(len(other) - len(line) + 1))
+        return sum(self._is_at(line, other, at) for other, at in places)
 
     def _is_within(self, part: Line, whole: Line) -> bool:
         """True if ``whole`` contains ``part``, token by token.
