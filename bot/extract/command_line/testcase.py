@@ -51,10 +51,10 @@ def extract_commands(
     linked = find_linked_names(parsed.issue.body)
     chip = tools.choose_chip(replace(text, output=output), device)
     workspace = assemble_commands(failing, ignored, inputs, output, device, tools, linked, chip)
-    whole = _drop_derived(failing, workspace, parsed.pieces)
-    if whole:
-        again = assemble_commands(whole, ignored, inputs, output, device, tools, linked, chip)
-        workspace = workspace if again.missing else again
+    for whole in (_drop_derived(failing, workspace, parsed.pieces), _drop_further(failing, workspace, parsed)):
+        if whole and workspace.missing:
+            again = assemble_commands(whole, ignored, inputs, output, device, tools, linked, chip)
+            workspace = workspace if again.missing else again
     repro = _make_repro(parsed, toolchain, workspace, devices)
     if not working:
         return repro
@@ -82,7 +82,7 @@ def _drop_derived(
 ) -> Sequence[LocatedCall]:
     """Return the calls that need no file which another program of the report writes (``sed … a.mlir > b.mlir``).
 
-    Such a file is derived from the testcase, to compare. Empty if nothing would be left out, or no call left.
+    Such a file is derived from the testcase, to compare.
     """
     typed = "\n".join(piece.text for piece in pieces if piece.kind is Kind.SHELL)
     lost = {
@@ -90,6 +90,26 @@ def _drop_derived(
         for one in workspace.missing
         if one.kind == "file" and re.search(rf"[^\n]>\s{{0,4}}{re.escape(one.name)}(?!\S)", typed)
     }
+    return _leave_out(calls, lost)
+
+
+def _drop_further(calls: Sequence[LocatedCall], workspace: Workspace, parsed: ParsedIssue) -> Sequence[LocatedCall]:
+    """Return the calls without those that compile a missing file, if the first call is whole and a failure is quoted.
+
+    A report that quotes its failure below the first call may go on with another program, which it does not show.
+    A run whose input is missing is no such call: the failure may be the one of the run.
+    """
+    lost = {one.name for one in workspace.missing if one.kind == "file"}
+    kept = _leave_out(calls, lost) if parsed.signature is not None else ()
+    compiles = all(call.argv[0] in workspace.tools.compilers for call, _ in calls)
+    return kept if kept and compiles and kept[0] == calls[0] else ()
+
+
+def _leave_out(calls: Sequence[LocatedCall], lost: set[str]) -> Sequence[LocatedCall]:
+    """Return the calls that need no file of ``lost``, and no file that another call makes of these.
+
+    Empty if nothing would be left out, or no call left.
+    """
     kept: list[LocatedCall] = []
     for call, piece in calls if lost else ():
         read, written = _find_read(call), _find_written(call)

@@ -1011,3 +1011,19 @@ def test_the_printed_program_is_read_again_where_an_assertion_is_reported(
     assert ("read-again" in list_repairs(found)) is (len(steps) == 2)
     other = extract_repro(f"{MLIR}\n    ```\n    $ {call}\n    LLVM ERROR: out of registers\n    ```\n", "A crash")
     assert len(other.testcase.steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "is_left_out"), [("iree-opt --cse", True), ("iree-run-module --module=a.vmfb", False)]
+)
+def test_a_further_compilation_of_a_missing_file_is_left_out(second: str, is_left_out: bool) -> None:
+    """The report quotes the failure of the first call. A run may be the failing one, and is asked for its input."""
+    wanted = "other.mlir" if is_left_out else "--input=@other.npy"
+    call = "iree-compile --x=y twice.mlir -o a.vmfb"
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    $ {call}\n    twice.mlir:2:3: error: no rule for it\n    ```\n"
+        f"\n    Then this gives one region:\n\n    ```\n    $ {second} {wanted}\n    ```\n",
+        "error: no rule for it",
+    )
+    assert (list_missing(found) == []) is is_left_out
+    assert (len(found.testcase.steps) == 1) is is_left_out
