@@ -130,8 +130,10 @@ HEADING_MARKS = (
 ON_PURPOSE = (
     r"\b(?:taken out|removed|dropped|deleted|retired) (?:on purpose|deliberately|intentionally|by design)\b"
     r"|\b(?:deliberately|intentionally|purposely) (?:taken out|removed|dropped|deleted|retired)\b"
+    r"|\b(?:renamed|removed|dropped|taken out|retired)\b[^.?!\n]{0,40}\b(?:on purpose|deliberate(?:ly)?"
+    r"|intentional(?:ly)?|intended)\?"
 )
-"""Words on a removal that the author knows to be meant."""
+"""Words on a removal or a new name that the author knows to be meant, or asks about."""
 DISCLAIMS = (
     r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
     r"|\b(?:i|we) (?:assume|guess|suppose|understand|take it)(?: that)? (?:it|this|that|the (?:change|removal))"
@@ -362,6 +364,8 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         return Intent.FEATURE
     if _accepts_what_it_shows(parsed):
         return Intent.QUESTION
+    if _asks_about_lost_name(parsed, claim):
+        return Intent.MOVED
     points = dict.fromkeys(Intent, 0)
     for intent, worth in _collect_points(parsed, claim):
         points[intent] += worth
@@ -413,6 +417,18 @@ def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
     others = (line for line in lines if not ACCEPTS.search(line))
     tells = not titled and any(map(TELLS_OF_FAILURE.search, others))
     return any(map(ACCEPTS.search, lines)) and not (suspicious or tells or _calls_it_wrong(parsed))
+
+
+_LOST_NAME = re.compile(
+    r"unknown (?:command line )?(?:argument|option|flag)|has no attribute|\bnot (?:registered|recogni[sz]ed)",
+    re.I,
+)
+
+
+def _asks_about_lost_name(parsed: ParsedIssue, claim: Claim) -> bool:
+    """True if the quoted error is that a name does not exist, and the author asks or knows whether that is meant."""
+    lost = claim.signature is not None and _LOST_NAME.search(claim.signature.message) is not None
+    return lost and re.search(ON_PURPOSE, parsed.prose[:MAX_TEXT], re.I) is not None
 
 
 def _calls_it_wrong(parsed: ParsedIssue) -> bool:

@@ -101,7 +101,8 @@ def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:
         if call.cut:
             kept.setdefault(call.argv, (call, piece))
             continue
-        if not words or words[0] in ("-h", "-V", "-c") or "--version" in words or "--help" in words:
+        asks = any(word.rstrip(":,.;") in ("--version", "--help") for word in words)
+        if not words or words[0] in ("-h", "-V", "-c") or asks:
             continue
         if tool == "python" and (words[0] == "-m" or not words[0].endswith(".py")):
             continue

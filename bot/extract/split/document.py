@@ -70,18 +70,23 @@ _COMMAND_ALONE = re.compile(
     re.I,
 )
 """A row that is a command alone, maybe with the build that ran it."""
+_NAMES_COMMAND = re.compile(rf"`{_COMPILERS} [^`\n]{{1,300}}`", re.I)
 _PRINTED_IN = {IssueSection.ACTUAL: Cue.OUTPUT, IssueSection.EXPECTED: Cue.EXPECTED}
 
 
 def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Give the cue of output to a program below another one that a command prints.
 
-    It stands below the command alone, or without words in a section about the output.
+    It stands below the command alone, or without words in a section about the output. The first program of several is
+    no output, whatever its words: a program above would have to print it.
     """
-    has_program = False
+    has_program, programs = False, [piece for piece in pieces if piece.kind is Kind.MLIR]
     for piece in pieces:
+        if piece in programs[:1] and programs[1:] and piece.cue is Cue.OUTPUT and piece is pieces[0]:
+            piece = replace(piece, cue=Cue.NONE)
         if has_program and piece.kind in (Kind.MLIR, Kind.FRAGMENT):
-            if _COMMAND_ALONE.fullmatch(piece.intro.strip().rpartition("\n")[2]):
+            last = piece.intro.strip().rpartition("\n")[2]
+            if _COMMAND_ALONE.fullmatch(last) or (piece.cue is Cue.QUOTED and _NAMES_COMMAND.search(last)):
                 piece = replace(piece, cue=Cue.OUTPUT)
             elif piece.cue is Cue.NONE and not piece.intro.strip():
                 piece = replace(piece, cue=_PRINTED_IN.get(piece.section, Cue.NONE))

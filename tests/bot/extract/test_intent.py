@@ -427,3 +427,30 @@ def test_a_question_may_have_the_word_error_in_its_title() -> None:
 )
 def test_a_removal_that_the_author_knows_to_be_meant_is_no_failure(says: str, intent: Intent) -> None:
     assert _read("the order of nested loops", f"{PROGRAM_AND_ERROR}\n\n{says}") is intent
+
+
+@pytest.mark.parametrize(
+    ("asks", "intent"),
+    [
+        ("`--help` shows `--iree-new-flag`. Was this renamed on purpose?", Intent.MOVED),
+        ("Were the old flags dropped intentionally?", Intent.MOVED),
+        ("`--help` shows `--iree-new-flag`. Please bring it back.", Intent.FAILURE),
+    ],
+)
+def test_a_question_whether_a_lost_name_is_meant_is_about_a_moved_name(asks: str, intent: Intent) -> None:
+    body = f"""After the update our scripts stop:
+
+```
+$ iree-compile --iree-old-flag=4 add.mlir -o add.vmfb
+iree-compile: Unknown command line argument '--iree-old-flag=4'.  Try: 'iree-compile --help'
+```
+
+```mlir
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{
+  return %a : tensor<4xf32>
+}}
+```
+
+{asks}
+"""
+    assert _read("--iree-old-flag is gone in 3.12.0?", body) is intent

@@ -150,6 +150,8 @@ ACCEPTS = any_of(
     r"no (?:error|exception|diagnostic)s?\b",
     r"(?:missing|no) (?:\w+ ){0,2}(?:errors?|validations?|checks?|checking|diagnostics?)\b",
     r"accept(?:s|ed|ing)? (?:an? )?(?:\w+ )?(?:invalid|illegal|ill-formed|malformed|wrong)",
+    r"accept(?:s|ed|ing)? [^.\n]{0,60}\b(?:(?:that|which) do(?:es)?(?: not|n['’]t) exist|out of (?:range|bounds)"
+    r"|mismatched|too (?:many|few|large|small))\b",
     r"(?:invalid|illegal|ill-formed|malformed)\b[^.\n]{0,60}\b(?:is|are|was|were|gets?) (?:silently )?accepted",
     r"should (?:have )?(?:raised?|throw|reject(?:ed)?|refused?|be (?:rejected|refused|an error))\b",
 )
@@ -158,6 +160,7 @@ SHOULD_REFUSE = any_of(
     r"(?:should|must|ought to|expected \w+ to) (?:\w+ ){0,2}(?:raise\b|throw\b|reject\b|refuse\b|diagnose\b"
     r"|be (?:rejected|refused|an? (?:\w+ )?error)|have (?:raised|thrown|rejected|refused|been (?:rejected|refused))"
     r"|(?:report|emit|give|produce|print) (?:an? )?(?:\w+ ){0,2}(?:error|diagnostic|exception)\b)",
+    r"there (?:should|must|ought to) be (?:an? )?(?:\w+ ){0,2}(?:error|diagnostic|exception)\b",
     r"expect(?:ed|ing|s)?:? (?:to (?:get|see) )?(?:an? )?(?:\w+ ){0,2}(?:error|exception|diagnostic)s?\b(?! message)",
 )
 """A sentence that says which end would be right: an error."""

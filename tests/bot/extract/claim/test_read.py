@@ -1252,3 +1252,14 @@ def test_a_result_that_is_different_is_wrong_whatever_is_slow() -> None:
 def test_another_system_is_read_where_the_report_is_about_it(title: str, said: str, system: str) -> None:
     """A machine that the report only names may show what every machine shows."""
     assert extract_claim(f"{said}\n\n```python\nimport tvm\ntvm.f()\n```\n", title).system == system
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("util.func accepts an index that does not exist", "It prints the program."),
+        ("An index beyond the operands", "It prints the program. There should be a verifier error."),
+    ],
+)
+def test_a_text_that_misses_an_error_is_about_what_is_accepted(title: str, said: str) -> None:
+    assert extract_claim(f"{said}\n\n```python\nimport tvm\ntvm.f()\n```\n", title).kind is ClaimKind.ACCEPTED

@@ -1027,3 +1027,17 @@ def test_a_further_compilation_of_a_missing_file_is_left_out(second: str, is_lef
     )
     assert (list_missing(found) == []) is is_left_out
     assert (len(found.testcase.steps) == 1) is is_left_out
+
+
+def test_the_first_program_is_the_input_whatever_its_words() -> None:
+    """And a program below words with the command in them is what the command prints."""
+    printed = MLIR.replace("arith.addf %a, %a", "arith.mulf %a, %two")
+    found = extract_repro(
+        f"    This module gives 11 + 7:\n\n{MLIR}\n"
+        "    After the pass (`iree-opt --cse twice.mlir`, 3.6.0) it is above:\n\n"
+        f"{printed}\n    iree-compile --version:\n\n    ```\n    IREE compiler version 3.6.0\n    ```\n",
+        "--cse reorders",
+    )
+    assert "arith.addf" in found.testcase.files["twice.mlir"]
+    assert "arith.mulf" in found.claim.actual
+    assert [step[0] for step in found.testcase.steps] == ["iree-opt"]
