@@ -150,13 +150,18 @@ def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piec
     outputs = [
         piece
         for piece in pieces
-        if piece.kind is Kind.OUTPUT and piece.cue is not Cue.QUOTED and not _lists_packages(piece.text)
+        if piece.kind is Kind.OUTPUT
+        and piece.cue is not Cue.QUOTED
+        and not _lists_packages(piece.text)
+        and "--version" not in piece.intro.rpartition("\n")[2]
     ]
     outputs += [piece for piece in pieces if _is_printed_module(piece, pieces) or _is_printed_row(piece, pieces)]
     typed: dict[int, int] = {}  # a block with a typed command → the row of its first command
     for piece in pieces:
         if piece.kind is Kind.SHELL and piece.block:
             typed.setdefault(piece.block, piece.lines[1])
+    counted = [above for above in pieces if above.kind is Kind.SHELL and _COUNTS.search(above.text)]
+    outputs = [piece for piece in outputs if not any(_stands_right_below(piece, above) for above in counted)]
     printed = [piece for piece in outputs if piece.lines[0] > typed.get(piece.block, piece.lines[0])]
     if not printed:
         return outputs
@@ -166,6 +171,14 @@ def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piec
         return below  # the output of the program, which the commands run once more in another way
     kept = (piece in printed or piece.cue is not Cue.NONE or piece.block in others for piece in outputs)
     return [piece for piece, keep in zip(outputs, kept, strict=True) if keep or is_expected_output(piece)]
+
+
+_COUNTS = re.compile(r"\|\s*(?:grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc\b)[^\n]*\s*$")
+"""A command whose output another program counts. The number is no output of the compiler."""
+
+
+def _stands_right_below(piece: Piece, above: Piece) -> bool:
+    return piece.block == above.block and piece.lines[0] == above.lines[1] + 1
 
 
 def _lists_packages(text: str) -> bool:

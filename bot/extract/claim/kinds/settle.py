@@ -44,6 +44,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     kind = classify_claim(source, draft.signature, printed=bool(draft.actual))
     if meant or (kind is ClaimKind.ACCEPTED and phrases.HANDLES_ERRORS.search(source.code)):
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
+    if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
+        kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
     draft = replace(draft, kind=kind)
     counted = _count(source, draft)
     if counted is not None:
@@ -52,6 +54,9 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     if draft.kind is ClaimKind.WRONG_RESULT:
         draft = _complete_values(source, draft)
     return _name_failure(source, draft)
+
+
+_UNTOLD = frozenset({ClaimKind.UNKNOWN, ClaimKind.ERROR})
 
 
 def _only_mentions_failure(source: ClaimSource, quoted: Draft) -> bool:

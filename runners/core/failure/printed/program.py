@@ -40,6 +40,8 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
     ``expected`` may be a program, or the constant that one operation should have. Return None if the report quotes no
     program, or the run prints none.
     """
+    if _INLINE.search(actual) and not _INLINE.search(_without_aliases(printed)):
+        printed, actual, expected = (_MAPS.sub("", _without_aliases(text)) for text in (printed, actual, expected))
     seen, wrong, right = (read_operations(text) for text in (printed, actual, expected))
     if len(seen) < MIN_OPERATIONS or max(len(wrong), len(right)) < MIN_OPERATIONS:
         return None
@@ -53,6 +55,18 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
     if _count_names(wrong, seen) == 1:
         return Reading.CHANGED
     return Reading.SIMILAR if _has_fewer_or_more(wrong, seen) else Reading.UNKNOWN
+
+
+_INLINE = re.compile(r"affine_map<\([^()]*\)")
+_MAPS = re.compile(
+    r"affine_map<\([^()\n]*\)(?:\[[^\[\]\n]*\])?\s*->\s*\([^()\n]*(?:\([^()\n]*\)[^()\n]*){0,8}\)>|#map\w*"
+)
+"""Affine maps as people write them, and the names that the printer gives them."""
+
+
+def _without_aliases(text: str) -> str:
+    """Return a program without the rows that name its affine maps."""
+    return "\n".join(row for row in text.split("\n", MAX_ROWS)[:MAX_ROWS] if not row.lstrip().startswith("#"))
 
 
 def find_other_operation(printed: str, *, actual: str) -> str:
@@ -107,12 +121,26 @@ def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
 
 
 def number_values(operations: Sequence[Operation]) -> list[Operation]:
-    """Return the operations with their values numbered in the order in which they occur."""
+    """Return the operations with their values numbered in the order in which they occur.
+
+    The results of an operation and the arguments of a block are new values, also under the names of values in another
+    region.
+    """
     numbers: dict[str, str] = {}
-    return [
-        tuple(numbers.setdefault(word, f"%{len(numbers)}") if word.startswith("%") else word for word in operation)
-        for operation in operations
-    ]
+    count, numbered = 0, []
+    for operation in operations:
+        words = []
+        for word in operation:
+            name = word.removeprefix(_MADE)
+            if name != word or (word.startswith("%") and (operation[0] == "^" or word not in numbers)):
+                numbers[name], count = f"%{count}", count + 1
+            words.append(numbers.get(name, word) if word.startswith("%") else word)
+        numbered.append(tuple(words))
+    return numbered
+
+
+_MADE = "%="
+"""Stands before the name of a result: ``%=%0``."""
 
 
 def _replace_only_constant(operations: Sequence[Operation], value: str) -> list[Operation]:
@@ -168,7 +196,7 @@ def read_operations(text: str) -> list[Operation]:
         elif (operation := _OPERATION.match(row)) and (
             name := operation["quoted"] or operation["plain"]
         ) not in _AROUND:
-            values = _VALUE.findall(operation["results"] or "")
+            values = [f"{_MADE}{one}" for one in _VALUE.findall(operation["results"] or "")]
             words = _VALUE.findall(row) if name in _FUNCTIONS else (*values, *_list_words(row[operation.end() :]))
             found.append((_SHORT.get(name, name), *words))
     return found

@@ -106,3 +106,46 @@ def test_an_attribute_in_a_row_of_its_own_is_no_operation() -> None:
     attribute = 'hal.executable.target = #hal.executable.target<"x">'
     text = f"func.func @f(%a: i32) attributes {{\n  {attribute}\n}} {{\n  return %a\n}}"
     assert [name for name, *_ in read_operations(text)] == ["func.func", "func.return"]
+
+
+POSTED = """func.func @f(%x: tensor<4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
+  %s = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %m = math.exp %in : f32
+    linalg.yield %m : f32
+  } -> tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%s : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %k = math.log %in : f32
+    linalg.yield %k : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+PRINTED = """#map = affine_map<(d0) -> (d0)>
+module {
+  func.func @f(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+    ins(%arg0 : tensor<4xf32>) outs(%arg1 : tensor<4xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %2 = math.exp %in : f32
+      linalg.yield %2 : f32
+    } -> tensor<4xf32>
+    %1 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+    ins(%0 : tensor<4xf32>) outs(%arg1 : tensor<4xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %2 = math.log %in : f32
+      linalg.yield %2 : f32
+    } -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+}
+"""
+
+
+def test_a_program_that_comes_out_as_it_went_in_is_the_posted_one() -> None:
+    """The printer names the affine maps, and gives one name to values of two regions."""
+    assert compare(PRINTED, actual=POSTED) is Reading.WRONG
+    assert compare(PRINTED.replace("math.log %in", "math.log %out"), actual=POSTED) is Reading.CHANGED
