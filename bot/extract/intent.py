@@ -420,7 +420,8 @@ def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
 
 
 _LOST_NAME = re.compile(
-    r"unknown (?:command line )?(?:argument|option|flag)|has no attribute|\bnot (?:registered|recogni[sz]ed)",
+    r"unknown (?:command line )?(?:argument|option|flag)|has no attribute|unexpected keyword argument"
+    r"|\bnot (?:registered|recogni[sz]ed)",
     re.I,
 )
 

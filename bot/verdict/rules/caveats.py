@@ -30,17 +30,7 @@ from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
 from runners.core.failure.printed.told_parts import TOLD
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
-from runners.core.protocol import (
-    SAID_TO_WORK,
-    Answer,
-    ClaimKind,
-    Finding,
-    FindingKind,
-    Observation,
-    Plan,
-    TestcaseKind,
-    Variant,
-)
+from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -193,7 +183,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     # Runs are compared as numbers, so that a run with 0 may stand for the reported -0.
     signed = names_negative_zero(evidence.plan.claim.actual)
     defined = any(_is_right_by_definition(one) and not wrote_accused(one, evidence) for one in evidence.findings)
-    if verdict.kind is VerdictKind.CONFIRMED and not signed and defined and not _prints_further_values(evidence.plan):
+    if verdict.kind is VerdictKind.CONFIRMED and not signed and defined and not _prints_an_input(evidence.plan.claim):
         return replace(_judge_expectation(verdict), votes=votes)
     if verdict.kind is VerdictKind.CONFIRMED and (rounded := _find_rounding(votes, evidence)) is not None:
         return replace(_judge_rounding(verdict, *rounded), votes=votes)
@@ -239,10 +229,12 @@ def _is_right_by_definition(finding: Finding) -> bool:
     return agrees and known.get(EXACT) is True
 
 
-def _prints_further_values(plan: Plan) -> bool:
-    """True if a script prints several rows of values: the one that is called wrong may be no result of the call."""
-    rows = [row for row in plan.claim.actual.splitlines() if "[" in row]
-    return plan.testcase.kind is TestcaseKind.PYTHON and len(rows) > 1
+def _prints_an_input(claim: Claim) -> bool:
+    """True if the quoted output has a row for an input: the input may be what is wrong, and not the result."""
+    return any(map(_INPUT_ROW.match, claim.actual.splitlines()))
+
+
+_INPUT_ROW = re.compile(r"\W{0,4}(?:the )?(?:inputs?|arguments?|args?|original|before)\b[^\n\[]{0,30}\[", re.I)
 
 
 def _judge_expectation(verdict: Verdict) -> Verdict:
