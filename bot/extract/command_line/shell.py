@@ -255,7 +255,7 @@ def _split_words(line: str) -> Iterator[str]:
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
 _WRAPPERS = {
-    *("time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap", "gdb", "lldb"),
+    *("time", "sudo", "catchsegv", "env", "nohup", "rlwrap", "gdb", "lldb"),
     *("rocgdb", "--args", "--"),
     *_WRAPPERS_WITH_WORDS,
 }

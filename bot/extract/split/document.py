@@ -77,8 +77,8 @@ _PRINTED_IN = {IssueSection.ACTUAL: Cue.OUTPUT, IssueSection.EXPECTED: Cue.EXPEC
 def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Give the cue of output to a program below another one that a command prints.
 
-    It stands below the command alone, or without words in a section about the output. The first program of several is
-    no output, whatever its words: a program above would have to print it.
+    It stands below the command alone, or without words in a section about the output. The first of several programs
+    is no output if nothing stands above it, whatever its words: a program above would have to print it.
     """
     has_program, programs = False, [piece for piece in pieces if piece.kind is Kind.MLIR]
     for piece in pieces:

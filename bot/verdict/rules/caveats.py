@@ -28,7 +28,7 @@ from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.told_parts import TOLD
+from runners.core.failure.printed.told_parts import TOLD, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
@@ -97,7 +97,7 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
         return verdict
     why = f"the report is about {quote_span(evidence.plan.claim.system)}, which no run here used"
-    return withhold(verdict, why, "to decide: a failure on Linux, or a run of the testcase on that system")
+    return withhold(verdict, why, "to decide: a failure on another system too, or a run of the testcase on that one")
 
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -105,7 +105,14 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
     told = any(seen.why in TOLD for seen in evidence.list_originals())
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
-    return add_grounds(verdict, Ground.TOLD_PARTS)
+    parts = list_telling(evidence.plan, evidence.observations)
+    roles = (
+        ("complains of", [one for one in parts if not one.is_wanted]),
+        ("asks for", [one for one in parts if one.is_wanted]),
+    )
+    named = (f"{role} {join_names([quote_span(one.text, 80) for one in some[:3]])}" for role, some in roles if some)
+    why = f"only some releases print what the report names: it {', and '.join(named)}"
+    return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
 
 
 def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -18,6 +18,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import PRINTS_EXPECTED, PRINTS_SIMILAR
+from runners.core.failure.printed.told_parts import mark_by_told_parts
 from runners.core.findings import HELPERS
 from runners.core.protocol import (
     ANY_ERROR,
@@ -1899,3 +1900,18 @@ def test_a_session_of_the_model_that_the_compiler_gets_is_a_second_source(refere
     )
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain="tvm", files={"a.py": code})
     assert runs_same_model(testcase) is same
+
+
+def test_parts_of_printed_programs_that_the_report_names_lower_the_confidence_and_are_told() -> None:
+    """No output is quoted as a whole."""
+    old, new = ('f.a %0 {s = "no"}\nf.b %0', 'f.a %0 {s = "yes"}\nf.b %0')
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, told='It keeps `s = "no"`. I expect `s = "yes"`.')
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    seen = tuple(
+        observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=old if at < 2 else new)
+        for at, version in enumerate(ORDER)
+    )
+    verdict = judge(Evidence(plan=plan, observations=mark_by_told_parts(plan, seen), findings=()))
+    assert verdict.kind is VerdictKind.FIXED
+    assert Ground.TOLD_PARTS in verdict.grounds
+    assert any('it complains of `s = "no"`, and asks for `s = "yes"`' in reason for reason in verdict.reasons)

@@ -273,8 +273,7 @@ COMES_OUT_UNCHANGED = re.compile(
     r"\b(?:as (?:it|they) went in|as (?:it|they) (?:was|were)|unchanged|untouched|unmodified)\b"
     r"|\b(?:output|result|module|function|ir) (?:is|equals|looks) (?:exactly )?(?:the same as |identical to )?"
     r"the input\b"
-    r"|\bnothing (?:at all )?(?:is|gets|was|has) (?:been )?(?:changed|rewritten|folded|done)\b"
-    r"|\b(?:changes|does) nothing(?: at all)?\b",
+    r"|\bnothing (?:at all )?(?:is|gets|was|has) (?:been )?(?:changed|rewritten|folded|done)\b",
     re.I,
 )
 """A sentence that says that the output of a pass is its input."""

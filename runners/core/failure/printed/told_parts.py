@@ -50,7 +50,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     differ = any(programs[seen.version] != number_values(read_operations(seen.excerpt)) for seen in runs)
     if differ or any(len(one) < MIN_OPERATIONS for one in programs.values()) or _all_equal([*programs.values()]):
         return tuple(observations)
-    marks = _divide(read_parts(plan.claim), printed)
+    marks = _divide(_list_telling(plan.claim, printed), printed)
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
     contradicted = any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good)
@@ -81,12 +81,21 @@ def _all_equal(programs: Sequence[object]) -> bool:
     return all(one == programs[0] for one in programs[1:])
 
 
-def _divide(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
+def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part, ...]:
+    """Return the parts that some builds print and others do not."""
+    runs = [seen for seen in observations if _prints_unjudged(plan, seen)]
+    return _list_telling(plan.claim, {seen.version: _normalize(seen.excerpt) for seen in runs})
+
+
+def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
+    return tuple(one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2)
+
+
+def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
     """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
 
     Empty if a build has a wanted and an unwanted telling part.
     """
-    telling = [one for one in parts if len({_has(text, one) for text in printed.values()}) == 2]
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]
     marks = {}

@@ -1268,7 +1268,7 @@ def test_a_text_that_misses_an_error_is_about_what_is_accepted(title: str, said:
 def test_a_number_that_another_program_counts_is_no_output() -> None:
     """Neither is what a program says of its version."""
     claim = extract_claim(
-        "The pass does nothing at all.\n\n```mlir\nfunc.func @f(%a: f32) -> f32 {\n  return %a : f32\n}\n```\n\n"
+        "Nothing at all is changed.\n\n```mlir\nfunc.func @f(%a: f32) -> f32 {\n  return %a : f32\n}\n```\n\n"
         "```\n$ iree-opt --cse a.mlir | grep -c expand_shape\n0\n```\n\n"
         "iree-opt --version:\n\n```\nIREE, at 3\n```\n",
         "--cse does nothing",
