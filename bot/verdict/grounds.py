@@ -119,7 +119,7 @@ MEANINGS = {
     Ground.NO_VALUE: "the report shows a value, and the compiler's own error ends each run before there is one",
     Ground.NO_PASS_CAUSES: "no pass causes the wrong value, so only the report calls the value wrong",
     Ground.SAYS_HOW_TO_CALL: "the error says how a function has to be called, and no pass causes the error",
-    Ground.TEXT_REFUSED: "every build refuses the text before any pass, so the rule in the message may be right",
+    Ground.TEXT_REFUSED: "builds refuse the text before any pass, so the rule in the message may be right",
     Ground.YOUNGER_PACKAGE: "the failure needs a package that is younger than the release",
     Ground.REQUEST_REFUSED: "every build refuses the request by a rule that the message states",
     Ground.NAME_UNKNOWN: "no release that ran has the name, which says little about releases that did not run",

@@ -381,14 +381,20 @@ HOW_TO_CALL = re.compile(
 def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a confirmed error with which every build refuses a text or a request: the rule may be right.
 
-    A report that appeals to a promise of the tool asks about the rule itself.
+    So may be a new rule, with which newer releases refuse a text that older ones took. A report that appeals to a
+    promise of the tool asks about the rule itself.
     """
-    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
+    reads = any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings)
+    is_error = evidence.plan.claim.kind is ClaimKind.ERROR
+    if verdict.kind is VerdictKind.REGRESSION and is_error and reads and not evidence.defences:
+        caveat = "The text is refused when it is read: if the new rule in the message is right, the text is at fault."
+        return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
+    if verdict.kind is not VerdictKind.CONFIRMED or not is_error:
         return verdict
     if evidence.defences or any(seen.answer is not Answer.BAD for seen in evidence.list_originals()):
         return verdict
     refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
-    if any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings):
+    if reads:
         ground = Ground.TEXT_REFUSED
         caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
     elif all(seen.signature and seen.signature.type in refusals for seen in evidence.list_originals()):
