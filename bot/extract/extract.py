@@ -177,7 +177,7 @@ def _choose_among(
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
     calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
     if program := find_absent_program(parsed.issue.title, parsed.pieces, calls, ignored, tools):
-        reason = f"It is about `{program}`, a program that no release here contains."
+        reason = f"The report is about `{program}`, a program that no release here contains."
         missing = (Missing(kind=ABSENT_PROGRAM, name=program),)
         return NoRepro(reason=reason, claim=make_claim(parsed), toolchain=toolchain, missing=missing)
     commands = extract_commands(parsed, toolchain, tools, calls, ignored) if calls else None
@@ -271,9 +271,7 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
         reason = f"It runs `{script[:120]}`, a script of the source tree, which no release here contains."
         missing = (Missing(kind=SOURCE_SCRIPT, name=script),)
     elif _NATIVE_PROGRAM.search("\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.NATIVE)):
-        reason = (
-            "Its program is in C or C++ and is linked with the compiler's libraries; no such program is built here."
-        )
+        reason = "The program is in C or C++ and needs the compiler's libraries; no such program is built here."
         missing = (Missing(kind=NATIVE_PROGRAM, name="the program"),)
     else:
         if kinds & {Kind.FRAGMENT, Kind.MLIR} and parsed.vocabulary.tools is None:
