@@ -195,11 +195,16 @@ def reduce_with(function: Callable[..., Array]) -> Callable[[Call], Array]:
     return reduce
 
 
+_COUNTS = "libraries count truth values, and add them in their own type, by choice"
+
+
 def add_up(x: Array, **words: Any) -> Array:
+    demand(x.dtype != np.bool_, _COUNTS)
     return np.sum(x, dtype=x.dtype, **words)
 
 
 def multiply_up(x: Array, **words: Any) -> Array:
+    demand(x.dtype != np.bool_, _COUNTS)
     return np.prod(x, dtype=x.dtype, **words)
 
 
