@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.core.errors import InfraError
+from runners.core.toolchain.facts import USUAL_PYTHON
 
-PREFERRED = ("3.11", "3.12", "3.10", "3.13")
-"""Minors in the order in which they are tried. Most testcases were written for the first."""
+PREFERRED = (USUAL_PYTHON, "3.12", "3.10", "3.13")
+"""Minors in the order in which they are tried."""
 
 _QUESTIONS = """
 import json, platform, sys, sysconfig

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.extract.blocks.markdown import Document
 from bot.extract.blocks.pieces import Kind, Piece
+from runners.core.toolchain.facts import USUAL_PYTHON
 
 CODE = (Kind.PYTHON, Kind.DEFINITIONS)
 """Kinds of pieces that are a program, and no words about one."""
@@ -37,10 +38,9 @@ _WRAPPED = re.compile(r"(?<=[^\n]{60})(?<![.:;!?|])\n(?=[a-z`(])")
 def find_other_system(source: ClaimSource, failure: str) -> str:
     """Return the system that the report is about, if no release runs on it here; else the empty string.
 
-    Systems are operating systems other than Linux, and versions of Python that the title names.
-
-    The title or the quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only
-    the environment names is no evidence: most failures are the same everywhere.
+    Systems are operating systems other than Linux, and versions of Python that the title names. The title or the
+    quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only the environment
+    names is no evidence: most failures are the same everywhere.
     """
     prose = join_prose(source)
     fine = _LINUX_IS_FINE.search(prose) is not None
@@ -48,12 +48,10 @@ def find_other_system(source: ClaimSource, failure: str) -> str:
         if pattern.search(source.title) or pattern.search(failure) or (fine and pattern.search(prose)):
             return name
     python = _ON_PYTHON.search(source.title)
-    return f"Python 3.{python[1]}" if python is not None and python[1] != _USUAL_MINOR else ""
+    return f"Python {python[1]}" if python is not None and python[1] != USUAL_PYTHON else ""
 
 
-_ON_PYTHON = re.compile(r"\b(?:on|with|under|in|for) (?:C?Python|py) ?v?3\.(\d{1,2})\b", re.I)
-_USUAL_MINOR = "11"
-"""The version of Python on which releases run here, unless a release has no wheel for it."""
+_ON_PYTHON = re.compile(r"\b(?:on|with|under|in|for) (?:C?Python|py) ?v?(3\.\d{1,2})\b", re.I)
 _SYSTEMS = (
     (
         "macOS",

@@ -13,6 +13,7 @@ from runners.core.conditions import USUAL, describe_conditions, list_shell_varia
 from runners.core.findings import read_other_versions
 from runners.core.packages.catalogue import Release
 from runners.core.protocol import Answer, Bisection, Observation, Variant
+from runners.core.toolchain.facts import USUAL_PYTHON
 from runners.toolchains import find_toolchain
 
 MAX_COMMAND, MAX_COMMANDS, MAX_RANKING = 2_000, 4_000, 500
@@ -140,12 +141,8 @@ def _list_steps(seen: Observation, repro: Repro) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(line.split()) for line in seen.changes) if changed else repro.testcase.steps
 
 
-_USUAL_PYTHON = "3.11"
-"""The version on which the recorded runs of this project are made, if the build has wheels for it."""
-
-
 def _choose_python(pythons: tuple[str, ...]) -> str:
-    return _USUAL_PYTHON if _USUAL_PYTHON in pythons else pythons[-1]
+    return USUAL_PYTHON if USUAL_PYTHON in pythons else pythons[-1]
 
 
 def _list_uv_words(

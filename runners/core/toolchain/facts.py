@@ -71,6 +71,8 @@ OPENCL = Hardware(words="an OpenCL driver", library="libOpenCL.so.1")
 APPLE = Hardware(words="an Apple machine", mend="run it on macOS")
 BROWSER = Hardware(words="a browser")
 HEXAGON = Hardware(words="a Hexagon board or its simulator")
+USUAL_PYTHON = "3.11"
+"""The Python that runs a release unless the release has no wheel for it. Most testcases were written for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

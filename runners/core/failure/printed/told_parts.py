@@ -40,16 +40,20 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     """Return the observations, with runs as bad or good by the parts of their printed programs that the report names.
 
     Nothing is marked if all builds print the same, if runs of one build differ, if the telling parts disagree, or if
-    a release that the report names would be a good one.
+    a release that the report names would be a good one. Neither is anything marked if only the end of a program was
+    kept: a part may then stand in what is cut off.
     """
-    runs = [seen for seen in observations if _prints_unjudged(plan, seen)]
+    runs = [seen for seen in observations if _ends_well(plan, seen)]
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(_is_unjudged, runs)):
         return tuple(observations)
-    printed = {seen.version: _normalize(seen.excerpt) for seen in runs}
-    programs = {seen.version: number_values(read_operations(seen.excerpt)) for seen in runs}
-    differ = any(programs[seen.version] != number_values(read_operations(seen.excerpt)) for seen in runs)
-    if differ or any(len(one) < MIN_OPERATIONS for one in programs.values()) or _all_equal([*programs.values()]):
+    programs = [(seen.version, number_values(read_operations(seen.excerpt))) for seen in runs]
+    by_version = dict(programs)
+    differ = any(by_version[version] != program for version, program in programs)
+    if differ or any(len(one) < MIN_OPERATIONS for one in by_version.values()) or _all_equal([*by_version.values()]):
         return tuple(observations)
+    if any(seen.excerpt.startswith(_CUT) for seen in runs):
+        return tuple(observations)
+    printed = {seen.version: _normalize(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed)
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
@@ -69,7 +73,11 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     return tuple(map(mark, observations))
 
 
-def _prints_unjudged(plan: Plan, seen: Observation) -> bool:
+_CUT = "[…]"
+"""Stands before the kept end of a long output."""
+
+
+def _ends_well(plan: Plan, seen: Observation) -> bool:
     return seen.variant is Variant.ORIGINAL and seen.device == plan.device and seen.ended == Exited(code=0)
 
 
@@ -83,7 +91,7 @@ def _all_equal(programs: Sequence[object]) -> bool:
 
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part, ...]:
     """Return the parts that some builds print and others do not."""
-    runs = [seen for seen in observations if _prints_unjudged(plan, seen)]
+    runs = [seen for seen in observations if _ends_well(plan, seen)]
     return _list_telling(plan.claim, {seen.version: _normalize(seen.excerpt) for seen in runs})
 
 

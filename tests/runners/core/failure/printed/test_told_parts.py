@@ -70,6 +70,7 @@ def test_other_answers_are_kept_and_contradictions_mark_nothing() -> None:
     assert mark(said, print_on("1.0", OLD, P), *BUILDS[1:]) == [P, S, S]
     assert mark(said, *BUILDS, print_on("1.2", OLD, attempt=2)) == [S, S, S, S]
     assert mark(said, *BUILDS[:2]) == [S, S]
+    assert mark(said, *BUILDS[:2], print_on("1.2", f"[…]\n{NEW}")) == [S, S, S]
 
 
 def test_a_star_stands_for_the_rest_of_a_name() -> None:
