@@ -26,6 +26,7 @@ from runners.core.findings import (
     LEVEL,
     MOVED,
     MOVED_IN,
+    OTHER_OUTPUT,
     PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
@@ -195,6 +196,7 @@ def _describe_unwritten(evidence: Evidence, summary: str) -> str:
         reader = f"the function {_name(evidence, 'function')}"
     control = str(evidence.get(CONTROL, ""))
     decides = "; what this memory holds decides whether the testcase fails" if "fails, twice" in control else ""
+    decides = "; what this memory holds decides what the testcase prints" if OTHER_OUTPUT in control else decides
     return f"{reader} reads {buffer}, to which nothing was written{decides}"
 
 

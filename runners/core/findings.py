@@ -57,6 +57,8 @@ HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 FAILURE_GONE = "the failure is gone"
 RUNS_TO_ITS_CHECK = "it runs to the check of its result"
 """Text of `CONTROL` for a run that gets past the reported error, and prints a value that its command calls wrong."""
+OTHER_OUTPUT = "it prints another one, twice"
+"""In `CONTROL`: what the memory holds decides the output, and no output tells right from wrong."""
 PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
 """Text of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
 NOT_CLEAN = "nor pass"
@@ -352,6 +354,8 @@ def explain_proof(finding: Finding) -> str:
     control = str(finding.evidence.get(CONTROL, ""))
     if not control or NOT_CLEAN in control:
         return _INSTRUMENTED
+    if OTHER_OUTPUT in control:
+        return "with that memory filled the same testcase prints one output or another, by what it is filled with"
     ends = "prints another value" if prints_another_value(finding) else "runs cleanly"
     ends = "runs to the check of its result" if RUNS_TO_ITS_CHECK in control else ends
     return KINDS[finding.kind].proof.format(ends=ends)

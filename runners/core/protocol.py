@@ -232,7 +232,10 @@ class Record(Wire, frozen=True, kw_only=True):
 
 
 class StepResult(Wire, frozen=True, kw_only=True):
-    """The result of one step, as seen by the host. ``stdout`` and ``stderr`` are the guest's: bounded, unescaped."""
+    """The result of one step, as seen by the host.
+
+    ``stdout`` and ``stderr`` are the guest's: bounded, not escaped, without terminal codes.
+    """
 
     argv: tuple[str, ...]
     ended: Ended

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
-from runners.core.findings import Vote, get_vote
+from runners.core.findings import Vote, get_vote, settles_cause
 from runners.core.protocol import (
     Answer,
     BuildRange,
@@ -79,7 +79,8 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
 def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
     """Ask the references about a wrong value that no output shows, on the newest release and on the reported one.
 
-    A printed value alone is neither right nor wrong. A reference that computes another value tells.
+    A printed value alone is neither right nor wrong. A reference that computes another value tells, and so does a
+    program whose output is undefined.
     """
     plan = state.plan
     if not plan.diagnose or plan.claim.kind is not ClaimKind.WRONG_RESULT or state.is_late:
@@ -93,6 +94,8 @@ def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
             asked = state.tools.ask_references(Failure(testcase=plan.testcase, seen=seen, clean=None))
             state.seen.extend(asked.controls)
             votes += asked.findings
+            if any(map(settles_cause, asked.findings)):
+                break
     return tuple(votes)
 
 

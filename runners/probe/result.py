@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from runners.core.errors import InfraError
+from runners.core.failure.parse import drop_terminal_codes
 from runners.core.protocol import Ended, Exited, Hang, NotRun, OutOfMemory, Record, Signalled, StepResult, TimedOut
 from runners.probe.guest_records import Records, StepRecord, build_record, read_records, remove_own_frames
 from runners.probe.task import ProbeResult, Task, find_script
@@ -71,8 +72,9 @@ def _read_step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepR
     return StepResult(
         argv=argv,
         ended=_read_step_end(task, number, step, record, clock),
-        stdout=step.stdout,
-        stderr=remove_own_frames(step.stderr),
+        # TVM colours the programs that it prints, also into a pipe: a quoted program has no colours.
+        stdout=drop_terminal_codes(step.stdout),
+        stderr=remove_own_frames(drop_terminal_codes(step.stderr)),
         seconds=step.seconds,
         truncated=step.truncated,
         record=record,

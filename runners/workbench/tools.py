@@ -13,7 +13,7 @@ import msgspec
 
 from runners.core.conditions import USUAL, is_native
 from runners.core.failure.rejection import is_rejected
-from runners.core.findings import add_refutation
+from runners.core.findings import Blame, add_refutation, get_blame
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, FindingKind, Limits, Observation, Plan, Testcase, Variant, Varied
 from runners.core.runs import Execute, RunRequest, RunResult, Tell
@@ -101,11 +101,11 @@ def make_tools(
 
     def ask_references(failure: Failure) -> Diagnosis:
         means = make_means(execute, progress, plan, failure.seen.varied)
-        asked = [one for one in toolchain.load_diagnosers() if one.votes and one.applies_to(failure)]
-        found = [one.diagnose(failure, means) for one in asked]
-        votes = (finding for one in found for finding in one.findings if finding.kind is FindingKind.REFERENCE)
+        asked = [one for one in toolchain.load_diagnosers() if one.votes or one.finds_undefined]
+        found = [one.diagnose(failure, means) for one in asked if one.applies_to(failure)]
+        told = (finding for one in found for finding in one.findings if _tells_of_values(finding))
         controls = tuple(control for one in found for control in one.controls)
-        return Diagnosis(controls=controls, findings=tuple(map(add_refutation, votes)))
+        return Diagnosis(controls=controls, findings=tuple(map(add_refutation, told)))
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
         means = make_means(execute, progress, plan, expect=(lambda _request: None) if ahead is None else ahead.expect)
@@ -138,6 +138,12 @@ def make_tools(
         stand_ins=tuple(stand_ins),
         between_releases=between_releases,
     )
+
+
+def _tells_of_values(finding: Finding) -> bool:
+    """True for a vote, and for values that are undefined because the testcase is at fault."""
+    undefined = finding.kind in (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS)
+    return finding.kind is FindingKind.REFERENCE or (undefined and get_blame(finding) is Blame.TESTCASE)
 
 
 def _is_run_of(failure: Failure, request: RunRequest) -> bool:

@@ -22,7 +22,7 @@ from runners.core.findings import (
     get_blame,
     prints_another_value,
 )
-from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Observation, Outcome, Variant
+from runners.core.protocol import Answer, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -90,11 +90,15 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     if not failing or evidence.find_versions(Answer.GOOD):
         return None
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
+    shown = f"It fails on {name_releases(evidence, versions)}"
+    if all(seen.ended == Exited(code=0) for seen in failing):
+        shown = f"It ends well on {name_releases(evidence, versions)}, with an output that is undefined."
+    else:
+        shown += ", and the report quotes no failure." if quotes_none else _NOT_AS_REPORTED
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED, Ground.OTHER_FAILURE_TRACED, *_list_doubts(blame)),
-        f"The testcase itself is at fault: {_describe_fault(blame)}. It fails on {name_releases(evidence, versions)}"
-        + (", and the report quotes no failure." if quotes_none else _NOT_AS_REPORTED),
+        f"The testcase itself is at fault: {_describe_fault(blame)}. {shown}",
         (explain_proof(blame),),
         evidence.find_indices(*versions),
     )

@@ -94,11 +94,16 @@ def find_exception_before_crash(text: str, vocabulary: FailureVocabulary) -> Sig
 _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
 
 
+def drop_terminal_codes(text: str) -> str:
+    """Return a text without colours, titles and movements of the cursor."""
+    return _ANSI.sub("", text)
+
+
 def clean_lines(text: str) -> list[str]:
     """Split text into lines of limited length, without terminal codes and pytest's margin."""
     if len(text) > MAX_PARSED_CHARS:
         text = text[: MAX_PARSED_CHARS // 4] + "\n" + text[-3 * MAX_PARSED_CHARS // 4 :]
-    clean = _ANSI.sub("", text)
+    clean = drop_terminal_codes(text)
     return [_PYTEST_PREFIX.sub("", line[:MAX_LINE_CHARS]).rstrip() for line in clean.splitlines()]
 
 

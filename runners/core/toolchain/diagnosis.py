@@ -76,6 +76,8 @@ class Diagnoser:
     """False if none of its findings settles the cause: the next diagnoser need not wait for its end."""
     votes: bool = False
     """True if it computes the values a second time, which also tells of a run whose output shows nothing."""
+    finds_undefined: bool = False
+    """True if it finds values that the program leaves undefined, which also tells of such a run."""
 
     def applies_to(self, failure: Failure) -> bool:
         """True if it examines this kind of testcase, and a flaky failure does not mislead it."""

@@ -1,6 +1,7 @@
 """Decide whether a failure depends on memory that the testcase never wrote, by runs with that memory filled.
 
-The memory decides if the testcase is clean with one constant and fails with another, twice each.
+The memory decides if the testcase is clean with one constant and fails with another, twice each. Where no output
+tells right from wrong, the memory decides if the outputs of two constants differ, twice each.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from runners.core.findings import CONTROL, ORIGIN, Blame
-from runners.core.protocol import Observation, Outcome
+from runners.core.findings import CONTROL, ORIGIN, OTHER_OUTPUT, Blame
+from runners.core.protocol import Exited, Observation, Outcome
 
 FILLS: Mapping[str, str] = {
     "fill-zero": "0",
@@ -33,12 +34,36 @@ def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Obser
     fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
     runs = tuple(seen.values())
     if clean is None or fails is None:
-        return runs, _make_undecided(seen)
+        return _decide_by_output(run, seen)
     again = {fill: run(fill) for fill in (clean, fails)}
     runs = (*runs, *again.values())
     if again[clean].outcome is not Outcome.PASS or again[fails].outcome not in FAILS:
         return runs, _make_undecided(again)
     return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _describe_decision(clean, fails)}
+
+
+def _decide_by_output(
+    run: Callable[[str], Observation], seen: Mapping[str, Observation]
+) -> tuple[tuple[Observation, ...], dict[str, str]]:
+    """Compare what the runs print, if all end well and none tells whether its output is right."""
+    runs = tuple(seen.values())
+    unjudged = all(one.outcome is Outcome.OTHER_FAILURE and one.ended == Exited(code=0) for one in runs)
+    first, *others = seen
+    other = next((fill for fill in others if seen[fill].excerpt != seen[first].excerpt), None)
+    if not unjudged or other is None:
+        return runs, _make_undecided(seen)
+    again = {fill: run(fill) for fill in (first, other)}
+    runs = (*runs, *again.values())
+    if any(one.excerpt != seen[fill].excerpt for fill, one in again.items()):
+        return runs, _make_undecided(again)
+    return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _describe_outputs(first, other)}
+
+
+def _describe_outputs(first: str, other: str) -> str:
+    return (
+        f"with what it never wrote filled with {FILLS[first]} the testcase prints one output, twice;"
+        f" with {FILLS[other]} {OTHER_OUTPUT}"
+    )
 
 
 def _run_until_they_differ(run: Callable[[str], Observation]) -> dict[str, Observation]:

@@ -121,6 +121,13 @@ def test_a_wait_status_becomes_an_exit_code_or_a_signal(record: dict[str, Any], 
     assert found.steps[0].argv == ("python", "repro.py")
 
 
+def test_output_has_no_terminal_codes() -> None:
+    """TVM colours the programs that it prints, also into a pipe, and a report quotes them without colours."""
+    coloured = "\x1b[95;03m@R\x1b[39;00m.\x1b]0;title\x07function"
+    (seen,) = probe(Scripted([STARTED, step(stdout=coloured, stderr=coloured), END])).steps
+    assert (seen.stdout, seen.stderr) == ("@R.function", "@R.function")
+
+
 def test_out_of_memory_is_reported_by_the_engine() -> None:
     """If the engine reports out of memory, the last step ended so, whatever its status is."""
     found = probe(Scripted([STARTED, step(status=9), END], ended=OUT_OF_MEMORY))

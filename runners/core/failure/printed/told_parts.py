@@ -4,6 +4,8 @@ A report on a pass names parts of the program that the pass prints: "the op keep
 `memref.subview`". Whether one run prints such a part says little: notations change, and the part may stand elsewhere
 in the program. Telling are the parts that some builds print and others do not. If these agree, they divide the builds
 into those that behave as reported and those that behave as expected.
+
+Programs are MLIR, or TVMScript: other output, such as a version number, differs between builds for other reasons.
 """
 
 from __future__ import annotations
@@ -46,14 +48,14 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     runs = [seen for seen in observations if _ends_well(plan, seen)]
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(_is_unjudged, runs)):
         return tuple(observations)
-    programs = [(seen.version, number_values(read_operations(seen.excerpt))) for seen in runs]
+    programs = [(seen.version, _read_program(seen.excerpt)) for seen in runs]
     by_version = dict(programs)
     differ = any(by_version[version] != program for version, program in programs)
-    if differ or any(len(one) < MIN_OPERATIONS for one in by_version.values()) or _all_equal([*by_version.values()]):
+    if differ or not all(by_version.values()) or _all_equal([*by_version.values()]):
         return tuple(observations)
     if any(seen.excerpt.startswith(_CUT) for seen in runs):
         return tuple(observations)
-    printed = {seen.version: _normalize(seen.excerpt) for seen in runs}
+    printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed)
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
@@ -85,6 +87,17 @@ def _is_unjudged(seen: Observation) -> bool:
     return seen.outcome is Outcome.OTHER_FAILURE
 
 
+_SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.M)
+
+
+def _read_program(printed: str) -> Sequence[object]:
+    """Return a printed program as what makes two of them equal; empty for any other output."""
+    if _SCRIPT.search(printed):
+        return [_normalize(row) for row in printed.splitlines() if row.strip()]
+    operations = number_values(read_operations(printed))
+    return operations if len(operations) >= MIN_OPERATIONS else []
+
+
 def _all_equal(programs: Sequence[object]) -> bool:
     return all(one == programs[0] for one in programs[1:])
 
@@ -92,7 +105,7 @@ def _all_equal(programs: Sequence[object]) -> bool:
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part, ...]:
     """Return the parts that some builds print and others do not."""
     runs = [seen for seen in observations if _ends_well(plan, seen)]
-    return _list_telling(plan.claim, {seen.version: _normalize(seen.excerpt) for seen in runs})
+    return _list_telling(plan.claim, {seen.version: _flatten(seen.excerpt) for seen in runs})
 
 
 def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
@@ -197,6 +210,8 @@ def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
 
 _NAMES = re.compile(r"%[\w$.#-]+")
 _ALIASES = re.compile(r"(#[a-z_]+?)\d+\b")
+_NOTATION = re.compile(r"[\"']|\bdtype=")
+"""Quotes and a keyword that people leave out, and that TVMScript writes around a symbolic extent of an argument."""
 
 
 def _normalize(text: str) -> str:
@@ -204,9 +219,15 @@ def _normalize(text: str) -> str:
     return " ".join(_ALIASES.sub(r"\1", _NAMES.sub("%", text)).split())
 
 
+def _flatten(printed: str) -> str:
+    """Return a printed program as it is compared with parts."""
+    return _NOTATION.sub("", _normalize(printed))
+
+
 def _has(printed: str, part: Part) -> bool:
     """True if the part stands in the program, as whole words. ``vector.*`` is any name with that beginning."""
-    text = part.text.removesuffix("*")
+    named = _NOTATION.sub("", part.text)
+    text = named.removesuffix("*")
     begin = r"(?<![\w.])" if text[:1].isalnum() else ""
-    end = r"(?!\w)" if text == part.text and text[-1:].isalnum() else ""
+    end = r"(?!\w)" if text == named and text[-1:].isalnum() else ""
     return re.search(f"{begin}{re.escape(text)}{end}", printed) is not None

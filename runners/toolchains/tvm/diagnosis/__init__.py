@@ -31,7 +31,7 @@ DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_switches),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_argument_order),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_documented_changes),
-    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented, finds_undefined=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=ask_reference, needs_reproducible=True, settles=False, votes=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
 )

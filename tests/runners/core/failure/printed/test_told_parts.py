@@ -76,3 +76,21 @@ def test_other_answers_are_kept_and_contradictions_mark_nothing() -> None:
 def test_a_star_stands_for_the_rest_of_a_name() -> None:
     parts = read_parts(Claim(kind=ClaimKind.WRONG_RESULT, told="There is no `vector.*` op, and still `linalg.fill`."))
     assert parts == (Part("vector.*", is_wanted=True), Part("linalg.fill", is_wanted=False))
+
+
+SCRIPT = """@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 8), dtype="float32")) -> R.Tensor(("n", 8), dtype="float32"):
+        lv = R.call_tir(cls.{name}, (x,), out_sinfo=R.Tensor((n, 8), dtype="float32"))
+        return lv
+"""
+
+
+def test_a_printed_script_is_a_program() -> None:
+    """Quotes and ``dtype=`` do not count, because people leave them out. Other output is no program."""
+    seen = [print_on("1.0", SCRIPT.format(name="add")), print_on("1.1", SCRIPT.format(name="add_in_place"))]
+    assert mark("It calls `cls.add`, and should call `cls.add_in_place`.", *seen) == [M, P]
+    assert mark("It keeps `R.call_tir(cls.add, (x,), out_sinfo=R.Tensor((n, 8), 'float32'))`.", *seen) == [M, P]
+    plain = [print_on("1.0", "tvm 1.0\nadd"), print_on("1.1", "tvm 1.1\nadd_in_place")]
+    assert mark("It calls `add`, and should call `add_in_place`.", *plain) == [S, S]
