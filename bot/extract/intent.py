@@ -249,6 +249,13 @@ SAYS_IT_FAILS = re.compile(
 )
 """A sentence that says that the compiler does not compile something, or fails."""
 
+_VALUES_ARE_WRONG = (
+    r"\b(?:results?|outputs?|values?|answers?|numbers?) (?:is|are|was|were|came out|comes out) (?:\w+ )?"
+    r"(?:wrong|incorrect|garbage)\b"
+)
+CALLS_VALUES_WRONG = re.compile(_VALUES_ARE_WRONG, re.I)
+"""A sentence that calls the values of its program wrong."""
+
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
     r"(?:compile|lower|legali[sz]ed?|run|parse|import|work|working|match|able|supported|handled)\w*\b"
@@ -260,6 +267,7 @@ TELLS_OF_FAILURE = re.compile(
     r"|\bundefined behaviou?r\b|\b(?:\w+sanitizer|ubsan|asan|tsan|msan|valgrind)\b|\bdata races?\b"
     r"|\b(?:wrong|incorrect|inaccurate|inconsistent|unexpected|invalid|different|bad|garbage)"
     r" (?:numerical |numeric |final )?(?:results?|outputs?|values?|answers?|code|ir|behaviou?r|shapes?|types?)\b"
+    rf"|{_VALUES_ARE_WRONG}"
     r"|\b(?:gets?|got|getting|gives?|gave|throws?|threw|raises?|raised|reports?|meets?|met|hits?|encounter(?:s|ed)?"
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
@@ -364,6 +372,8 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
         return Intent.FEATURE
     if _accepts_what_it_shows(parsed):
         return Intent.QUESTION
+    if _says_what_should_be(parsed, claim):
+        return Intent.FEATURE
     if _asks_about_lost_name(parsed, claim):
         return Intent.MOVED
     points = dict.fromkeys(Intent, 0)
@@ -417,6 +427,21 @@ def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
     others = (line for line in lines if not ACCEPTS.search(line))
     tells = not titled and any(map(TELLS_OF_FAILURE.search, others))
     return any(map(ACCEPTS.search, lines)) and not (suspicious or tells or _calls_it_wrong(parsed))
+
+
+_SHOULD = re.compile(r"\b(?:should|could|would|ought to|can|needs? to|want(?:s|ed)? to)\b", re.I)
+
+
+def _says_what_should_be(parsed: ParsedIssue, claim: Claim) -> bool:
+    """True for IR and a sentence on what should be made of it, without command, output, release or word on a failure.
+
+    Only its author knows the pass that is meant. A comment that asks for a command is noise below a wish.
+    """
+    shown = {piece.kind for piece in parsed.pieces}
+    quotes = parsed.signature is not None or claim.actual or claim.versions
+    wishes = any(map(_SHOULD.search, _split_lines(parsed.prose)))
+    only_ir = Kind.MLIR in shown and shown <= {Kind.MLIR, Kind.FRAGMENT}
+    return only_ir and wishes and not quotes and not _tells_of_failure(parsed) and not _calls_it_wrong(parsed)
 
 
 _LOST_NAME = re.compile(
@@ -476,8 +501,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
     of_build = list(_match(OUTPUT_MARKS, _split_lines("\n".join(printed))))
     yield from of_build
-    unexplained = [text for text in printed if not _is_raised_by_compiler(parsed, text)]
-    raised = any(_is_raised_by_compiler(parsed, text) for text in (*printed, parsed.prose))
+    unexplained = [text for text in printed if not is_raised_by_compiler(parsed, text)]
+    raised = any(is_raised_by_compiler(parsed, text) for text in (*printed, parsed.prose))
     if raised and any(map(CALLS_IT_AN_ERROR.search, _split_lines(parsed.prose))):
         yield Intent.FAILURE, 3  # a title that asks for support, above what stops the author
     yield from _match(SYSTEM_MARKS, _split_lines("\n".join(unexplained)))
@@ -504,8 +529,12 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FEATURE, 2  # a request may quote the error for what does not exist yet, and has no program
     quoted = parsed.signature  # once: each use reads all outputs again
     shows = any(_shows_failure(piece, quoted) for piece in parsed.pieces)
-    if Kind.PYTHON in kinds and shows and not of_build:
-        yield Intent.FAILURE, 4  # a program and the error that it ends with: the author wants to be rid of the error
+    wrong = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and any(map(CALLS_VALUES_WRONG.search, lines))
+    if Kind.PYTHON in kinds and (shows or wrong) and not of_build:
+        yield (
+            Intent.FAILURE,
+            4,
+        )  # a program and how it ends: the author wants to be rid of the error or the wrong values
     if {Kind.MLIR, Kind.SHELL} <= kinds:
         says = any(map(SAYS_IT_FAILS.search, lines))
         if says or not _is_filled_request(parsed):
@@ -533,7 +562,7 @@ MAX_MESSAGE = 60
 """Characters of a message by which it is found in the output that it was read from."""
 
 
-def _is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
+def is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
     """True for a traceback through the installed Python package of the compiler: it runs, so it has been built.
 
     Then an error of the system's linker is about what the compiler made of a testcase.

@@ -2,7 +2,8 @@
 
 A report may quote wrong output without the right output. A single run with other values is then no evidence: an
 uninitialised buffer prints other values each time. The run becomes evidence once the quoted output was seen on
-another build: then this build behaves differently. No more than two other outputs may appear on all builds together;
+another build: then this build behaves differently. Where the report says that the values differ from run to run, a
+build must print the same twice. No more than two other outputs may appear on all builds together;
 outputs of builds whose runs disagree do not count.
 
 A reference may compute the value of the newest release, and another one than that of a release that fails.
@@ -36,10 +37,13 @@ def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tu
     """
     own = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
     failing = {_get_cell(seen) for seen in own if seen.outcome is Outcome.MATCH and _is_output(seen)}
-    printed: dict[tuple[str, str, Variant], set[str]] = {}
+    printed: dict[tuple[str, str, Variant], list[str]] = {}
     for seen in filter(_is_other, own):
-        printed.setdefault(_get_cell(seen), set()).add(_get_message(seen))
-    stable = {only for cell, (only, *more) in printed.items() if cell not in failing and not more}
+        printed.setdefault(_get_cell(seen), []).append(_get_message(seen))
+    if claim.sometimes:  # values that differ from run to run tell nothing
+        twice = {cell: [one for one in said if said.count(one) > 1] for cell, said in printed.items()}
+        printed = {cell: said for cell, said in twice.items() if said}
+    stable = {said[0] for cell, said in printed.items() if cell not in failing and len(set(said)) == 1}
     others = stable or set().union(*printed.values())
     if claim.expected or not claim.actual or not failing or not 1 <= len(others) <= MAX_OTHERS:
         return tuple(observations)

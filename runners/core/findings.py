@@ -328,7 +328,8 @@ def settles_cause(finding: Finding) -> bool:
     """True if the cause is known, so that costlier diagnosers need not run."""
     settles = KINDS[finding.kind].settles
     traced = finding.evidence.get(ORIGIN) == Blame.TESTCASE
-    return settles is Settles.ALWAYS or (settles is Settles.IF_TRACED and traced)
+    known = get_blame(finding) is not Blame.NOBODY
+    return (settles is Settles.ALWAYS and known) or (settles is Settles.IF_TRACED and traced)
 
 
 def clears_passes(finding: Finding, level: str | None = None) -> bool:

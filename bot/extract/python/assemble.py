@@ -10,7 +10,7 @@ import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
@@ -75,11 +75,27 @@ def assemble_program(
     ranked = sorted(failing or programs, key=lambda p: -p.score)
     if not ranked:
         return None, ()
+    ranked = _put_writers_first(ranked, context)
     if (rivals := _find_rivals(ranked)) is None:
         return ranked[0], controls[:2]
     # Beside a whole script, a session of the interpreter shows what its author found out about the script.
     scripts = [program for program in ranked[:2] if not _is_session(program)]
     return (scripts[0], controls[:2]) if len(scripts) == 1 else (rivals, ())
+
+
+def _put_writers_first(programs: Sequence[Program], context: AssemblyContext) -> list[Program]:
+    """Return the programs, with one that reads a file behind the whole program of the report that writes the file."""
+    for reader in programs:
+        lacking = any(one.kind == "file" for one in reader.missing)
+        for writer in programs if lacking else ():
+            if writer.missing or set(writer.units) & set(reader.units):
+                continue
+            units = [*writer.units, *reader.units]
+            joined = _make_program(units, units, context)
+            if len(joined.missing) < len(reader.missing):
+                both = replace(joined, score=max(writer.score, reader.score))
+                return [both, *(one for one in programs if one not in (writer, reader))]
+    return list(programs)
 
 
 def _is_session(program: Program) -> bool:

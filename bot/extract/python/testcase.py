@@ -15,6 +15,7 @@ from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.kinds.classify import calls_it_an_error
 from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.versions import Passage, find_versions
+from bot.extract.intent import is_raised_by_compiler
 from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.python.assemble import (
@@ -102,13 +103,18 @@ def _reject_foreign(parsed: ParsedIssue, repro: Repro, allowed: Mapping[str, str
     """Refuse a program that never names the compiler, such as the same call in another framework.
 
     The compiler has no part in how such a program ends. A missing module, and a package that the operator allows, may
-    call the compiler.
+    call the compiler. So may another package, if the quoted stack goes through the compiler: its plug-in is missing.
     """
     packages = vocabulary_of(repro.testcase.toolchain).python.packages
     names = "|".join(map(re.escape, sorted({*packages, *allowed})))
     code = "\n".join([*repro.testcase.files.values(), *(" ".join(step) for step in repro.testcase.steps)])
     if repro.missing or not packages or re.search(rf"(?<![A-Za-z0-9])(?:{names})", code, re.I):
         return None
+    through = next((name for found in _IMPORTED.finditer(code) if (name := found[1]) not in packages), None)
+    if through is not None and any(is_raised_by_compiler(parsed, piece.text) for piece in parsed.pieces):
+        reason = f"The program calls the compiler through `{through}`, which no environment here joins with it."
+        missing = (Missing(kind=PRODUCT, name=through),)
+        return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain, missing=missing)
     reason = "The program in the report never calls the compiler."
     missing = (Missing(kind=CALL, name="the code that calls the compiler"),)
     return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain, missing=missing)

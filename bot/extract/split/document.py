@@ -47,7 +47,8 @@ def split_document(document: Document) -> tuple[Piece, ...]:
     """Return the pieces of the blocks and of the code without a fence, in document order."""
     unfenced = tuple(find_unfenced_code(document))
     covered = {line for piece in unfenced for line in range(piece.lines[0], piece.lines[1] + 1)}
-    pieces = [piece for block in document.blocks if block.lines[0] not in covered for piece in split_block(block)]
+    blocks = [_reach_up(document, block) for block in document.blocks]
+    pieces = [piece for block in blocks if block.lines[0] not in covered for piece in split_block(block)]
     if not pieces and not unfenced and (program := find_code_in_sentence(document)) is not None:
         return (program,)
     if {piece.kind for piece in (*pieces, *unfenced)} <= _OUTPUTS and (command := find_command_in_sentence(document)):
@@ -133,6 +134,29 @@ _DIFF_INFO = {"diff", "patch"}
 _CONFIG_INFO = {"json", "yaml", "yml", "toml", "ini", "cmake", "dockerfile", "makefile", "xml"}
 _NATIVE_INFO = {"c", "cpp", "c++", "cc", "cxx", "cuda", "cu", "hpp", "rust", "llvm", "asm", "glsl"}
 _TEXT_INFO = {"text", "txt", "output", "log", "plaintext", "plain", "none"}
+
+
+def _reach_up(document: Document, block: CodeBlock) -> CodeBlock:
+    """Return an indented block of Python with the indented rows of the paragraph right above it.
+
+    Markdown counts indented rows below a row of words as words: ``#n = …`` and then the rest of the program.
+    """
+    first = begin = block.lines[0] - 1
+    own = document.source[begin] if block.shape is Shape.INDENTED else ""
+    margin = len(own) - len(own.lstrip(" "))
+    for at in range(begin - 1, max(-1, begin - MAX_ROWS_ABOVE) if margin else begin, -1):
+        row = document.source[at]
+        if row[:margin].strip():
+            break
+        first = at if row.strip() else first
+    above = document.source[first:begin]
+    text = "\n".join([*(row[margin:] for row in above), block.text])
+    if not above or parse_python(text) is None:
+        return block
+    return replace(block, text=text, lines=(first + 1, block.lines[1]))
+
+
+MAX_ROWS_ABOVE = 200
 
 
 def split_block(block: CodeBlock) -> list[Piece]:

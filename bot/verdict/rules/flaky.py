@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import join_names, name_newest, name_releases
+from bot.verdict.rules.phrases import find_last_reason, join_names, name_newest, name_releases
+from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.bisection.rate import count_clean_runs, format_rate
 from runners.core.conditions import describe_conditions
@@ -52,6 +53,15 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     if (fixed := _judge_gone(evidence, disagreeing, version)) is not None:
         return fixed
     sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
+    if is_only_for_forks(evidence):
+        told = sentence.format(version=version, rate=format_rate(*evidence.count_failures(version)))
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"{describe_moved(evidence)} {told}",
+            (find_last_reason(evidence, evidence.plan.order[-1]), name_build(evidence)),
+            evidence.find_indices(*disagreeing),
+        )
     return make_verdict(
         VerdictKind.FLAKY,
         (Ground.RUNS_DISAGREE, *((Ground.CAUSE_FOUND,) if cause in _SOMETIMES else ())),

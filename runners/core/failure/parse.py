@@ -125,7 +125,7 @@ def _parse_lines(lines: list[str], vocabulary: FailureVocabulary, *, pasted: boo
         or _find_status(joined, vocabulary)
         or _find_bare_detail(lines, vocabulary)
         or _find_output_error(lines, vocabulary)
-        or (_find_unnamed(joined, vocabulary) or _find_told_signal(joined) if pasted else None)
+        or (_find_quoted_end(joined, vocabulary) if pasted else None)
     )
 
 
@@ -247,6 +247,14 @@ def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signat
         if text := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
             return Signature(type=detail.exception, message=make_readable(text, vocabulary))
     return None
+
+
+def _find_quoted_end(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+    """Return the failure of a report that quotes no exception: a row of a log, a message, or a signal in words."""
+    logged = next((one for pattern in vocabulary.fatal_logs if (one := pattern.search(text))), None)
+    if logged is not None and vocabulary.unnamed:
+        return Signature(type=vocabulary.unnamed[0].exception, message=make_readable(logged["m"], vocabulary))
+    return _find_unnamed(text, vocabulary) or _find_told_signal(text)
 
 
 def _find_unnamed(text: str, vocabulary: FailureVocabulary) -> Signature | None:

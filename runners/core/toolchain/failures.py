@@ -99,6 +99,8 @@ class FailureVocabulary:
     details: tuple[Detail, ...] = ()
     unnamed: tuple[Detail, ...] = ()
     """Beginnings of messages that name the failure where a report quotes them without their exception."""
+    fatal_logs: tuple[re.Pattern[str], ...] = ()
+    """Rows of a log that end the program: group ``m`` is the message. Releases of other times raise an exception."""
     relays: tuple[Relay, ...] = ()
 
     statuses: tuple[re.Pattern[str], ...] = ()

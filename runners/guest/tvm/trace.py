@@ -35,6 +35,8 @@ class Tracer:
         self._operators: set[str] = set()
         self._moving: set[str] = set()
         """Operators that a module asks to move indices inside."""
+        self._mixed: set[str] = set()
+        """Operators that one module asks to do so in one call, and not in another."""
         self._constants: list[tuple[str, Any]] = []
         self._has_library_kernel = False
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
@@ -89,11 +91,17 @@ class Tracer:
 
     def record_module(self, module: Any) -> None:
         """Remember operators and integer constants of a module that is about to be built."""
+        calls: set[tuple[str, bool]] = set()
         for gv, function in module.functions.items():
             if isinstance(function, relax.Function):
-                relax.analysis.post_order_visit(function, lambda node, gv=gv: self._record_node(node, gv.name_hint))
+                relax.analysis.post_order_visit(
+                    function, lambda node, gv=gv: self._record_node(node, gv.name_hint, calls)
+                )
+        moving = {name for name, moves in calls if moves}
+        self._moving |= moving
+        self._mixed |= moving & {name for name, moves in calls if not moves}
 
-    def _record_node(self, node: Any, function: str) -> None:
+    def _record_node(self, node: Any, function: str, calls: set[tuple[str, bool]]) -> None:
         if type(node).__name__ in ("Constant", "GenericConst") and len(self._constants) < 64:
             data = to_array(node.value if hasattr(node, "value") else node.data)
             if data is not None and data.dtype.kind in "iu" and data.size > 1:
@@ -101,12 +109,15 @@ class Tracer:
         name = getattr(getattr(node, "op", None), "name", None)
         if isinstance(name, str) and name.startswith("relax.") and len(self._operators) < 512:
             self._operators.add(name)
-            if str(getattr(getattr(node, "attrs", None), "mode", "")) in MOVES_INSIDE:
-                self._moving.add(name)
+            calls.add((name, str(getattr(getattr(node, "attrs", None), "mode", "")) in MOVES_INSIDE))
 
     def moves_inside(self, kernel: str) -> bool:
         """True if a module, maybe before a pass, asks the operator of a kernel to move indices inside."""
         return self.find_operator(kernel) in self._moving
+
+    def also_keeps_indices(self, kernel: str) -> bool:
+        """True if another call in the same module uses each index as it is."""
+        return self.find_operator(kernel) in self._mixed
 
     def find_operator(self, kernel: str) -> str | None:
         """Return the Relax operator with the most similar name. A fused kernel's name has several operators."""

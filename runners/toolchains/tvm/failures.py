@@ -44,6 +44,13 @@ FAILURES = FailureVocabulary(
     diagnostic_errors=("DiagnosticError",),
     details=(Detail(start="Error message: ", exception="ScheduleError"),),
     unnamed=(Detail(start="Check failed: ", exception="InternalError"),),
+    fatal_logs=(  # dmlc until 2020: the place of the logger, then that of the failure
+        re.compile(
+            r"^[ \t>]{0,8}\[[\d:]{5,8}\] [^\s:]{1,300}logging\.h:\d{1,6}: \[[\d:]{5,8}\] [^\s:]{1,300}:\d{1,6}: "
+            r"(?P<m>\S[^\n]{0,600})",
+            re.M,
+        ),
+    ),
     abbreviations=((_OPERATOR, r"Op(\1)"),),
     subjects=(re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'"),),
     call_checks=(re.compile(r"ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"),),

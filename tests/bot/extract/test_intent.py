@@ -306,6 +306,36 @@ def test_a_program_and_the_error_it_ends_with_are_a_failure_report(shown: str, i
 
 
 @pytest.mark.parametrize(
+    ("says", "intent"),
+    [
+        ("TVM prints no error, but the answer is wrong:", Intent.FAILURE),
+        ("I wonder how the answer is computed:", Intent.QUESTION),
+    ],
+)
+def test_a_program_whose_values_the_author_calls_wrong_is_a_failure_report(says: str, intent: Intent) -> None:
+    """Also below a title that asks whether something can be done."""
+    program = "```python\nimport tvm\nprint(tvm.compile(tvm.IRModule({}))([1, 2]))\n```"
+    body = f"I reduce over one axis.\n\n{program}\n\n{says}\n\n```\n[3.5, 4.5]\n```"
+    assert _read("Is it possible to vectorize a reduction?", body) is intent
+
+
+@pytest.mark.parametrize(
+    ("says", "command", "intent"),
+    [
+        ("Both arguments share the extent, so %a should be made static by a cast.", "", Intent.FEATURE),
+        ("%a should be made static by a cast. It fails to compile.", "", Intent.FAILURE),
+        ("%a should be made static by a cast.", "\n\n```\niree-opt --cse a.mlir\n```", Intent.FAILURE),
+    ],
+)
+def test_ir_with_a_sentence_on_what_should_be_made_of_it_is_a_request(
+    says: str, command: str, intent: Intent
+) -> None:
+    """A word on a failure or a command makes it a report."""
+    body = "For\n\n```mlir\nfunc.func @f(%a: tensor<?xf32>) -> tensor<?xf32> {\n  return %a : tensor<?xf32>\n}\n```"
+    assert _read("[LinalgExt] Static shapes of arguments", f"{body}\n\n{says}{command}") is intent
+
+
+@pytest.mark.parametrize(
     ("name", "intent"), [("placeholder", Intent.MOVED), ("lower", Intent.MOVED), ("no_such_name", Intent.FAILURE)]
 )
 def test_a_missing_name_that_was_moved_on_purpose_is_no_failure(name: str, intent: Intent) -> None:

@@ -1019,6 +1019,14 @@ def test_what_fails_on_forks_only_is_not_testable() -> None:
     assert judge(evidence((None, I, I, T), observe("1.0", M, fork=fork))).kind is VerdictKind.INCONCLUSIVE
 
 
+def test_runs_that_disagree_on_forks_only_are_not_testable() -> None:
+    """A fork's runs tell nothing about the releases, which lack the API."""
+    drawn = [observe("1.0", outcome, fork="a fork at 123", attempt=at) for at, outcome in enumerate((M, M, P), 1)]
+    verdict = judge(evidence((None, I, I, I), *drawn))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "it fails in 2 of 3 runs" in verdict.headline
+
+
 @pytest.mark.parametrize(
     ("outcomes", "type_", "kind"),
     [

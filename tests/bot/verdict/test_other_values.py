@@ -45,6 +45,16 @@ def test_another_output_is_clean_beside_the_reported_one() -> None:
     assert (kept[1].why, kept[1].answer) == (PRINTS_OTHER_VALUES, Answer.GOOD)
 
 
+def test_values_that_differ_from_run_to_run_are_clean_only_if_a_build_prints_them_twice() -> None:
+    """Garbage of one run is no other behaviour than garbage of another run."""
+    varying = msgspec.structs.replace(CLAIM, sometimes=True)
+    assert outcomes(varying, WRONG, OTHER) == [Outcome.MATCH, Outcome.OTHER_FAILURE]
+    assert outcomes(varying, WRONG, OTHER, see("1.1", Outcome.OTHER_FAILURE, "sum 5")) == [
+        Outcome.MATCH, Outcome.OTHER_FAILURE, Outcome.OTHER_FAILURE
+    ]  # fmt: skip
+    assert outcomes(varying, WRONG, OTHER, OTHER) == [Outcome.MATCH, Outcome.PASS, Outcome.PASS]
+
+
 def test_another_output_than_the_right_one_of_other_runs_is_wrong() -> None:
     """The same program on the same build: one of the outputs is not the program's."""
     right = msgspec.structs.replace(see("1.0", Outcome.PASS, ""), why=PRINTS_EXPECTED)

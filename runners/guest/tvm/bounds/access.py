@@ -21,7 +21,7 @@ TAKES_NEGATIVE = ("scatter_elements", "index_put")
 """Operators whose kernels add the extent to a negative index."""
 IMPORTERS = frozenset({f"tvm.relax.frontend.{name}" for name in ("onnx", "stablehlo", "tflite", "torch")})
 """Frontends, which TVM does not import by itself. ``x[-1]`` of PyTorch became an access at -1 on 0.25 to 0.27."""
-BLAMES_TESTCASE = frozenset({"testcase-kernel", "testcase-data", "computed-data"})
+MAKES_FINDING = frozenset({"testcase-kernel", "testcase-data", "computed-data", "unknown"})
 """Results of `judge_origin` that make a finding. The others make a note."""
 
 
@@ -65,12 +65,14 @@ def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 def judge_origin(site: Site, tracer: Tracer) -> str:
-    """Return the origin of the access. The origins in BLAMES_TESTCASE make it the testcase's fault.
+    """Return the origin of the access.
 
     - ``testcase-kernel``: the testcase wrote the kernel.
     - ``testcase-data``: a value of the testcase is outside the operator's range.
     - ``computed-data``: a value computed by arithmetic from the testcase's values is outside.
-    - ``imported-data``: such a value of a program that a frontend imported. The frontend may have made the value.
+    - ``unknown``: such a value of a program that a frontend imported, or of one of several calls of an operator, of
+      which some move indices inside. No convention takes the value: a negative index may count from the end. It
+      blames neither side, because the frontend or a pass may have made the index.
     - ``computed-index``: a result of a sort or search is outside. The kernel of the search may be wrong.
     - ``compiler``: the data is legal, or there is no data: the compiler generated or rescheduled the index.
     """
@@ -82,12 +84,15 @@ def judge_origin(site: Site, tracer: Tracer) -> str:
         as_written = not tracer.has_rescheduling and (bool(site.data) or site.argument is not None)
         legal = is_element and bool(site.data) and not outside
         return "testcase-kernel" if outside or (as_written and not legal) else "compiler"
-    if not outside or any(name in site.kernel for name in FORGIVING) or tracer.moves_inside(site.kernel):
+    if not outside or any(name in site.kernel for name in FORGIVING):
         return "compiler"
+    far = "unknown" if site.high >= site.extent or site.low < -site.extent else "compiler"
+    if tracer.moves_inside(site.kernel):
+        return far if is_element and tracer.also_keeps_indices(site.kernel) else "compiler"
     if any(entry.get("testcase_value") for entry in outside):
         return "testcase-data"
     if not IMPORTERS.isdisjoint(sys.modules):
-        return "imported-data"
+        return far
     return "computed-index" if tracer.has_index_search else "computed-data"
 
 

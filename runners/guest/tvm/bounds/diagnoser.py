@@ -30,7 +30,7 @@ import tvm_ffi
 from tvm import tirx
 
 from runners.guest.tvm.bounds.access import (
-    BLAMES_TESTCASE,
+    MAKES_FINDING,
     Json,
     Site,
     collect_evidence,
@@ -128,7 +128,7 @@ class BoundsDiagnoser:
         origin = judge_origin(site, self._tracer)
         evidence = collect_evidence(site, self._tracer, origin)
         key = f"bounds:{site.kernel}:{site.buffer}:{site.checks[site.axis][0]}"
-        if origin in BLAMES_TESTCASE:
+        if origin in MAKES_FINDING:
             self._findings.add(key, "out-of-bounds-access", summarize_access(site, self._tracer), evidence)
         else:
             summary = "not shown to be the testcase's fault: " + summarize_access(site, self._tracer)

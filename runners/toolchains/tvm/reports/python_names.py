@@ -113,7 +113,7 @@ PYTHON = PythonNames(
             "tvm.ir.load_json_file",
         }
     ),
-    writers=frozenset({"export_library"}),
+    writers=frozenset({"export_library", "create_shared"}),
     definition_pattern=r".*(?:ir_module|R\.function|prim_func|script\.tir)|[RTI]\..*",
     language_names={"hybrid.script": _HYBRID_NAMES},
     omitted_constants=frozenset({"metadata"}),

@@ -733,3 +733,30 @@ def test_a_definition_that_fails_when_it_runs_needs_no_driver() -> None:
         Signature(type="ValueError", message="no frame to allocate in"),
     )
     assert list_missing(extract_repro(body.replace("Running the code", "After tuning"))) != []
+
+
+def test_a_script_that_writes_the_file_of_another_one_stands_before_it() -> None:
+    """Otherwise the file would be asked for."""
+    save = "```python\nimport tvm\nf = tvm.build(make(), name='add')\nf.export_library('{name}.so')\n```"
+    load = "```python\nimport tvm\nf = tvm.runtime.load_module('add.so')\nf(1)\n```"
+    body = "save.py:\n{save}\n\nload.py:\n{load}\n\nIt crashes at `load_module`."
+    whole = save.format(name="add").replace("make()", "tvm.IRModule({})")
+    code = extract_code(body.format(save=whole, load=load))
+    assert code.index("export_library") < code.index("load_module")
+    assert "load_module" not in extract_code(body.format(save=whole.replace("add.so", "sub.so"), load=load))
+
+
+def test_indented_rows_right_below_words_belong_to_the_program() -> None:
+    """Markdown counts them as words: only a blank row ends a paragraph."""
+    body = """
+        In this case it fails.
+
+        #n = te.var('n')
+            n = 17
+            A = te.placeholder((n,), name='A')
+
+            B = te.compute((n,), lambda i: A[i] + 1)
+            print(tvm.compile(te.create_prim_func([A, B])))
+        """
+    assert extract_code(body).count("\n") >= 5
+    assert "n = 17\n" in extract_code(body)

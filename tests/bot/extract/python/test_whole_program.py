@@ -322,3 +322,22 @@ def test_the_reporters_own_script_is_asked_for(command: str) -> None:
     verdict = judge_without_running(extract(make_issue(text, "[Bug] tvm crashes")))
     assert verdict is not None
     assert verdict.kind in (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
+
+
+def test_a_program_that_reaches_the_compiler_through_another_package_is_out_of_reach() -> None:
+    """The quoted stack shows the way. Without it, the compiler has no part in the program."""
+    program = "```python\nimport jax.numpy as jnp\nprint(jnp.linalg.inv(jnp.ones((2, 2))))\n```\n"
+    stack = """```
+Traceback (most recent call last):
+  File "/x/lib/python3.10/site-packages/jax/_src/iree.py", line 186, in compile
+  File "/x/lib/python3.10/site-packages/iree/compiler/tools/core.py", line 278, in compile_str
+RuntimeError: failed to legalize operation 'mhlo.triangular_solve'
+```
+"""
+    issue = make_issue(program + stack, "[JAX + IREE] inv fails to legalize", repository="iree-org/iree")
+    found = extract(issue)
+    assert isinstance(found, NoRepro)
+    assert "through `jax`" in found.reason
+    verdict = judge_without_running(found)
+    assert verdict is not None
+    assert verdict.kind is VerdictKind.UNTESTABLE

@@ -137,6 +137,14 @@ def test_a_message_on_the_next_line_is_found() -> None:
     assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0 | Mismatched elements: 3 / 16 (18.8%)"
 
 
+def test_a_fatal_row_of_a_log_is_the_failure() -> None:
+    """TVM printed failures like this until 2020. A row with one place only is a remark."""
+    remark = "[17:01:51] src/lang/ir.cc:23: no rule for this node"
+    seen = parse_signature(f"[17:01:51] /src/dmlc/logging.h:308: {remark}\n\nStack trace returned 10", ALL_FAILURES)
+    assert (seen and seen.type, seen and seen.message) == ("InternalError", "no rule for this node")
+    assert parse_signature(remark, ALL_FAILURES) is None
+
+
 NOTICE = """\
 TVMError:
 ---------------------------------------------------------------

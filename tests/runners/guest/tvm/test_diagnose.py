@@ -105,6 +105,12 @@ def test_an_index_that_a_pass_no_longer_moves_inside_is_not_the_testcases() -> N
         assert not result.findings, result.claims
 
 
+def test_an_index_outside_of_one_of_two_calls_blames_neither_side() -> None:
+    """The other call asks for indices that wrap around: a kernel does not tell its call."""
+    for result in ran(NEWEST, programs("undecided")).values():
+        assert [one.evidence["origin"] for one in result.findings] == ["unknown"], result.claims
+
+
 def test_finding_names_the_unwritten_buffer() -> None:
     """The buffer is the one in the program's label."""
     for program, result in ran(NEWEST, READ).items():
@@ -277,4 +283,4 @@ def test_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
 def test_every_folder_of_programs_is_a_group() -> None:
     """Each folder is run here, in test_reference.py, or by repeats.py or hangs.py of bench/diagnosis."""
     folders = {path.name for path in sweep.PROGRAMS.iterdir()}
-    assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang", "reference"}
+    assert folders == {*EXPECTED, "valid", "written", "undecided", "nondeterministic", "hang", "reference"}
