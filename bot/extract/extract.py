@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
@@ -11,7 +11,7 @@ from bot.extract.blocks.cut import Cut, find_cut, find_open_end
 from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.defences import list_defences
-from bot.extract.command_line.find import find_absent_program, find_commands
+from bot.extract.command_line.find import LocatedCall, find_absent_program, find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_dumped_pass, extract_plain_compile
 from bot.extract.command_line.wrap import wrap_only_fragment
@@ -175,7 +175,7 @@ def _choose_among(
 ) -> Extraction:
     """Return the testcase of the commands, of the Python, or of both."""
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
-    calls = [(call, piece) for call, piece in calls if call.argv[0] != "python"]
+    calls = _keep_scripts_between(calls, {piece.name for piece in parsed.pieces if piece.kind is Kind.PYTHON})
     if program := find_absent_program(parsed.issue.title, parsed.pieces, calls, ignored, tools):
         reason = f"The report is about `{program}`, a program that no release here contains."
         missing = (Missing(kind=ABSENT_PROGRAM, name=program),)
@@ -201,6 +201,19 @@ def _choose_among(
             return python
     given = commands or python or extract_plain_compile(parsed, toolchain, tools)
     return given or extract_dumped_pass(parsed, toolchain, tools) or _explain_no_testcase(parsed)
+
+
+def _keep_scripts_between(calls: Sequence[LocatedCall], scripts: Collection[str]) -> list[LocatedCall]:
+    """Return the calls of tools, and between two of them the calls of scripts that the report gives by name.
+
+    The first script may write the inputs, and the last one may read the module: these are joined with the commands.
+    """
+    tools = [at for at, (call, _) in enumerate(calls) if call.argv[0] != "python"]
+    return [
+        located
+        for at, located in enumerate(calls)
+        if at in tools or (located[0].argv[1] in scripts and tools and tools[0] < at < tools[-1])
+    ]
 
 
 def _join_generator(python: Repro, commands: Repro) -> Repro | None:

@@ -23,8 +23,11 @@ def run_ported(state: InvestigationState) -> None:
     if supplied is not None:
         moved |= {seen.version for seen in state.seen if seen.outcome is Outcome.OTHER_FAILURE}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
+    # Where no release runs it as posted, a port to the oldest shows what a port to the newest means.
+    answered = any(seen.answer is not Answer.SKIP and not seen.fork for seen in state.seen)
+    oldest = None if answered else next((version for version in plan.order if version in moved), None)
     wanted = dict.fromkeys(
-        v for v in (plan.order[-1], plan.answered, plan.reported, plan.order[0]) if v in moved | absent
+        v for v in (plan.order[-1], plan.answered, plan.reported, plan.order[0], oldest) if v in moved | absent
     )
     configurations = []
     for version in wanted:

@@ -13,6 +13,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
+from bot.extract.claim.kinds import phrases
 from bot.extract.python.reference.caught import list_caught_labels
 from bot.extract.vocabulary import join_words
 from runners.core.failure.api_drift import NAME_MESSAGES
@@ -40,7 +41,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     said = _drop_emphasis("\n".join(p.text for p in document.prose if not p.heading))
     if (block := _read_mismatch(said)) is not None:
         return block
-    bare = _cut_at_span_end(parse_signature(said, ALL_FAILURES))
+    shows_output = any(piece.kind is Kind.OUTPUT for piece in pieces)
+    bare = _cut_at_span_end(parse_signature(phrases.ONCE.sub("", said) if shows_output else said, ALL_FAILURES))
     relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
     if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
@@ -108,7 +110,7 @@ _IN_TEXT = re.compile(
 
 _RAISED = re.compile(
     r"\b(?:rais\w+|throw\w*|thr[eo]wn?|fails? with|dies? with|stops? with|gets?|got|gives?"
-    r"|an?|with|in)\s+(?:an? )?`{0,2}$",
+    r"|an?|with|in)\s+(?:an? )?`{0,2}$|\(`{0,2}$",
     re.I,
 )
 
@@ -151,12 +153,13 @@ def list_wished(title: str, document: Document) -> tuple[str, ...]:
         found.setdefault(ANY_ERROR)
     for prose in document.prose:
         text = prose.text[:MAX_TEXT]
-        for match in (*_EXCEPTION.finditer(text), *_SOME_ERROR.finditer(text)):
+        for match in (*_EXCEPTION.finditer(text), *_STATUS.finditer(text), *_SOME_ERROR.finditer(text)):
             before = _cut_sentence(text, match.start())
             if _BUT_WITH.match(before):
                 before = _cut_sentence(text, match.start() - len(before) - 1)
             if _WISH.search(before) and not _NEGATED.search(before) and not _BUT_GOT.search(before):
-                found.setdefault(match[1] if match.re is _EXCEPTION else ANY_ERROR)
+                named = {_EXCEPTION: match[1], _STATUS: f"status:{match[1]}"}
+                found.setdefault(named.get(match.re, ANY_ERROR))
     return tuple(found)[:MAX_WISHED]
 
 
@@ -185,6 +188,11 @@ _TOLD_MESSAGE = re.compile(
     r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
 )
 _EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")
+_STATUS = re.compile(
+    r"(?<![\w.])(INVALID_ARGUMENT|NOT_FOUND|OUT_OF_RANGE|FAILED_PRECONDITION|UNIMPLEMENTED|RESOURCE_EXHAUSTED"
+    r"|UNAVAILABLE|PERMISSION_DENIED|ALREADY_EXISTS|INCOMPATIBLE|DATA_LOSS|ABORTED|INTERNAL)\b"
+)
+"""The names of status codes, which runtimes share with gRPC: https://grpc.io/docs/guides/status-codes."""
 _WISH = re.compile(
     r"\b(?:expect\w*|should|would|better|instead|wish|rather|prefer\w*|ideally|acceptable|either"
     r"|(?:i|we) (?:thought|assumed|believed?)|supposed to"

@@ -13,6 +13,7 @@ from bot.extract.claim.failure import is_expected_output
 from bot.extract.claim.value_sentences import (
     SCALAR,
     VALUES,
+    find_labelled_reference,
     find_repeated_value,
     find_same_form,
     find_value_pair,
@@ -89,6 +90,9 @@ def read_quoted_output(
         actual += filter(None, [read_comments(code, _join_bounded(expected))[0]])
     if not actual:
         _add_observed_values(document, actual, expected)
+    if not expected:
+        texts = (prose.text for prose in document.prose if not prose.heading)
+        expected += [found for text in texts if (found := find_labelled_reference(text)) and found not in actual][:1]
     if len(actual) == 1 and not expected:
         _add_repeated_value(document, actual[0], expected)
     if bool(actual) is not bool(expected):
@@ -193,9 +197,14 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
         return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
-    if piece.kind is not Kind.DEFINITIONS or piece.cue is not Cue.OUTPUT:
+    is_script = piece.kind is Kind.PYTHON and not _CALLS_OR_IMPORTS.search(piece.text)
+    if not (piece.kind is Kind.DEFINITIONS or is_script) or piece.cue is not Cue.OUTPUT:
         return False
     return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
+
+
+_CALLS_OR_IMPORTS = re.compile(r"^(?:import|from)\b|^[\w.]{1,80} ?\(|\bprint\(", re.M)
+"""Rows of a program, and not of a printed module."""
 
 
 def _stands_below_program(piece: Piece, pieces: Sequence[Piece]) -> bool:

@@ -158,6 +158,8 @@ def _read_sentence(sentence: str) -> ValuePair | None:
     if _VERSIONS.search(sentence):
         return None
     values = [found for found in _VALUE.finditer(sentence) if _may_be_result(sentence, found)]
+    if any(re.fullmatch(_LIST, _get_text(value), re.I) for value in values):  # "5 rows `[[0, 1], …]`" counts the list
+        values = [value for value in values if not (value["bare"] and _COUNTED.match(sentence, value.start()))]
     if not 2 <= len(values) <= 4:
         return None
     roles = [_find_role(sentence, values, at) for at in range(len(values))]
@@ -180,6 +182,25 @@ def find_printed_values(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+_COUNTED = re.compile(r"\d{1,9} [a-z]{3,20}s\b", re.I)
+
+
+def find_labelled_reference(text: str) -> str:
+    """Return the values behind the name of another implementation at the start of a row: ``- torch: `[1. 2.]` ``.
+
+    Empty without such a row, and if a row has several lists.
+    """
+    for row in _REFERENCE_ROW.finditer(text[:20_000]):
+        lists = [_get_text(value) for value in _VALUE.finditer(row["rest"])]
+        lists = [one for one in lists if re.fullmatch(_LIST, one, re.I)]
+        if len(lists) == 1:
+            return lists[0]
+    return ""
+
+
+_REFERENCE_ROW = re.compile(
+    rf"^[-*\s]{{0,4}}\**(?:{_REFERENCES})\b[^:\n`]{{0,30}}:\**(?P<rest>[^\n]{{0,600}})$", re.I | re.M
+)
 MAX_VALUES = 20
 """Values of one sentence that are looked at."""
 _VERSIONS = re.compile(

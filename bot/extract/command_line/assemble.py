@@ -33,6 +33,7 @@ def assemble_commands(
     inputs.sort(key=lambda piece: is_reproducer(piece, tools) is not first)
     work = Workspace(tools=tools, device=device, inputs=inputs, output=output, linked=linked, told=chip)
     work.has_operations = any(piece.kind is Kind.FRAGMENT for piece in pieces)
+    work.scripts = {piece.name: piece for piece in pieces if piece.kind is Kind.PYTHON and piece.name}
     if tools.check is not None and any(call.argv[0] == tools.check.name for call, _ in calls):
         rewrite_check_tests(work, tools.check)
     for word in ignored:

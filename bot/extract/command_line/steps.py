@@ -19,6 +19,7 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
+from bot.extract.python.parse import parse_python
 from bot.extract.types import ADD_COMPILE, OPEN_COMMAND, PRINT_PRODUCTS, READ_AGAIN
 from runners.core.failure.oracle import READ_BACK
 from runners.core.toolchain.reports import CombinedProgram
@@ -73,10 +74,18 @@ _PIPELINE = re.compile(r"--?(?:[\w-]+-)?pass-pipeline=")
 
 def _add_python_step(work: Workspace, argv: list[str]) -> None:
     script = argv[1]
+    piece = work.scripts.get(script)
+    if piece is not None and parse_python(piece.text) is not None:
+        work.files[script], work.sources[script] = piece.text, piece
+        work.produced.update(take_last_name(name) for name in _FILE_IN_SCRIPT.findall(piece.text))
     if script in work.files:
         work.steps.append(tuple(argv))
     else:
         work.add_missing(script)
+
+
+_FILE_IN_SCRIPT = re.compile(r"['\"]([\w./-]{1,200}\.[a-z]\w{0,9})['\"]")
+"""The name of a file that a script reads or writes."""
 
 
 def _add_import_step(work: Workspace, argv: list[str]) -> None:

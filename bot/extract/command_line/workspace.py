@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -35,6 +35,8 @@ class Workspace:
     """Flags of an added compile step or target, from the report's sentences."""
     linked: frozenset[str] = frozenset()
     """Names of files that the issue offers behind a link: no other block stands for them."""
+    scripts: Mapping[str, Piece] = field(default_factory=dict)
+    """The Python of the issue that has the name of a file."""
     files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, Piece] = field(default_factory=dict)
     """File → the piece that it came from."""

@@ -77,3 +77,41 @@ def test_a_script_that_reads_another_module_is_left_out() -> None:
 )
 def test_the_last_value_is_printed_where_nothing_is_printed_or_checked(code: str, printed: str) -> None:
     assert print_last_value(code) == printed
+
+
+PATCHED = """A patched module crashes.
+
+a.mlir:
+```mlir
+func.func @one() -> i32 {{
+  %c = arith.constant 1 : i32
+  return %c : i32
+}}
+```
+
+patch.py:
+```python
+data = bytearray(open("a.vmfb", "rb").read())
+open("{out}.vmfb", "wb").write(data[:100])
+```
+
+```
+$ iree-compile --iree-hal-target-backends=llvm-cpu a.mlir -o a.vmfb
+$ python3 {script}.py
+$ iree-run-module --module=b.vmfb --function=one
+Segmentation fault (core dumped)
+```
+"""
+
+
+@pytest.mark.parametrize(("script", "runs"), [("patch", True), ("other", False)])
+def test_a_script_between_two_commands_runs_between_them(script: str, runs: bool) -> None:
+    """It must be in the report."""
+    body = PATCHED.format(out="b", script=script)
+    issue = Issue(
+        title="iree-run-module crashes", body=body, created=date(2026, 1, 1), source="a.md", sha256="0" * 64
+    )
+    found = extract(issue)
+    assert isinstance(found, Repro)
+    assert (["python", "patch.py"] in [list(step) for step in found.testcase.steps]) is runs
+    assert [step[0] for step in found.testcase.steps][-1] == "iree-run-module"

@@ -212,6 +212,20 @@ def test_a_search_over_clean_releases_leaves_runs_for_the_ported_text() -> None:
     assert [one.version for one in seen.observations if one.variant is Variant.PORTED] == [ORDER[0]]
 
 
+def test_where_no_release_runs_the_posted_text_the_oldest_runs_its_port() -> None:
+    """A fork may be the oldest build, and unable to run it. A clean port to the newest release alone tells little."""
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        if cell.variant is Variant.PORTED:
+            return Outcome.MATCH if cell.version == ORDER[1] else Outcome.PASS
+        return Outcome.UNAVAILABLE if cell.version == ORDER[0] else Outcome.INCOMPATIBLE
+
+    plan = make_plan(reported=None, first=(ORDER[0], ORDER[1], ORDER[-1]))
+    seen = run(plan, truth, port=lambda testcase, _version: Port(testcase=testcase, changes=("a → b",)))
+    ported = {one.version: one.outcome for one in seen.observations if one.variant is Variant.PORTED}
+    assert ported == {ORDER[1]: Outcome.MATCH, ORDER[-1]: Outcome.PASS}
+
+
 def test_the_build_after_the_report_runs_before_other_clean_ones() -> None:
     """The report may be about a build between the two. A bad build decides what runs next."""
     plan = make_plan(reported=ORDER[2], first=(ORDER[2], ORDER[-1]), budget=Budget(probes=10))

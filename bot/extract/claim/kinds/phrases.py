@@ -185,8 +185,14 @@ NO_FAILURE = re.compile(
     re.I,
 )
 """Words that say that nothing fails: ``no warning or error is raised``."""
-ASIDE = re.compile(r"\([^()]{1,400}\)")
-"""A remark in parentheses: ``(one process also died with SIGSEGV)``."""
+_ONCE = (
+    r"\b(?:i|we) (?:even |also )?(?:once|occasionally|sometimes|at times) (?:even |also )?"
+    r"(?:got|get|saw|see|had|have|hit)\b[^.!?\n]{0,200}"
+)
+ONCE = re.compile(_ONCE, re.I)
+"""A remark on a run that ended otherwise: ``I once got a crash, too``."""
+ASIDE = re.compile(rf"\([^()]{{1,400}}\)|{_ONCE}", re.I)
+"""A remark beside the failure: ``(one process also died with SIGSEGV)``."""
 
 REFUSED = any_of(
     r"verif(?:ier|ication)s?\b(?: then)? (?:rejects?|refuses?|fails?|complains?|errors?)\b",

@@ -150,6 +150,9 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     gone = [line for line in wrong if not search.finds(line, printed)] if as_reported else []
     if not right and any(_has_become_right(line, masked) for line in gone):
         return Reading.CHANGED  # the lines that are left were right in the report too
+    named = [token for line in quoted for token in line if _is_value(token)]
+    if any(_differs_by(named, line, masked) for line in gone):
+        return Reading.RIGHT
     if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
         return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
     if gone and ((aligned and not any(map(_count_words, gone))) or _has_other_rows(gone, wrong, printed)):
@@ -168,7 +171,6 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
         return Reading.RIGHT  # ``3.0`` and ``0.0`` in the report, and ``3.0`` twice is expected
     if not right and any(_has_become_right(line, masked) or _is_filled(line, printed) for line in wrong):
         return Reading.CHANGED
-    named = [token for line in quoted for token in line if _is_value(token)]
     if any(_differs_by(named, line, masked) for line in wrong):
         return Reading.RIGHT
     return Reading.UNKNOWN

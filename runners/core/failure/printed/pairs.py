@@ -27,7 +27,7 @@ def compare_last_values(stdout: str) -> Reading:
     """Return whether the last two arrays of an output are equal; without an array, the values of the last two rows.
 
     A difference between `EQUAL` and `CLEAR` is `Reading.UNKNOWN`: both may be right. So are arrays of unequal sizes,
-    and arrays with values left out, unless the printed ones differ.
+    truth values beside numbers, and arrays with values left out, unless the printed ones differ.
     """
     text = stdout[-MAX_OUTPUT_CHARS:]
     pair = find_arrays(text)[-2:] or [row for row in text.split("\n") if _VALUE.search(row)][-2:]
@@ -37,7 +37,8 @@ def compare_last_values(stdout: str) -> Reading:
     if not one or len(one) != len(other) or len(one) > MAX_VALUES:
         return Reading.UNKNOWN
     if _measure_difference(one, other) > CLEAR:
-        return Reading.WRONG
+        mixed = {word.lower() in ("true", "false") for word in (*one, *other)} == {True, False}
+        return Reading.UNKNOWN if mixed else Reading.WRONG
     whole = not any("..." in text for text in pair)
     return Reading.RIGHT if whole and _measure_difference(one, other) <= EQUAL else Reading.UNKNOWN
 

@@ -149,8 +149,8 @@ def _read_check(parts: Sequence[PrintedPart], check: PrintedPart, text: str) -> 
     good, bad = (" ".join(word.split()) for word in (check.good, check.bad))
     alone = len(parts) == 1
     for word, reading in sorted([(bad, Reading.WRONG), (good, Reading.RIGHT)], key=lambda one: -len(one[0])):
-        if not word:
-            return reading
+        if not word:  # each other part prints a word at least: a value that a report quotes alone is no row
+            return reading if len(text.split()) >= len(parts) - 1 else None
         if (parts[-1] is check and re.search(rf"(?:^|\s|(?<=\])){re.escape(word)}$", text)) or (
             parts[0] is check and re.match(rf"{re.escape(word)}(?:\s|$)", text)
         ):

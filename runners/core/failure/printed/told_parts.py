@@ -41,9 +41,9 @@ class Part:
 def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
     """Return the observations, with runs as bad or good by the parts of their printed programs that the report names.
 
-    Nothing is marked if all builds print the same, if runs of one build differ, if the telling parts disagree, or if
-    a release that the report names would be a good one. Neither is anything marked if only the end of a program was
-    kept: a part may then stand in what is cut off.
+    Nothing is marked if runs of one build differ, if the telling parts disagree, or if a release that the report
+    names would be a good one. Neither is anything marked if only the end of a program was kept: a part may then stand
+    in what is cut off.
     """
     runs = [seen for seen in observations if _ends_well(plan, seen)]
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(_is_unjudged, runs)):
@@ -51,16 +51,17 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     programs = [(seen.version, _read_program(seen.excerpt)) for seen in runs]
     by_version = dict(programs)
     differ = any(by_version[version] != program for version, program in programs)
-    if differ or not all(by_version.values()) or _all_equal([*by_version.values()]):
+    if differ or not all(by_version.values()):
         return tuple(observations)
     if any(seen.excerpt.startswith(_CUT) for seen in runs):
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed)
+    marks = marks or _judge_alike(read_parts(plan.claim), printed)
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
     contradicted = any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good)
-    if True not in marks.values() or False not in marks.values() or contradicted:
+    if not marks or contradicted:
         return tuple(observations)
     if any(marks.get(one) is False for one in plan.claim.versions):
         return tuple(observations)
@@ -98,10 +99,6 @@ def _read_program(printed: str) -> Sequence[object]:
     return operations if len(operations) >= MIN_OPERATIONS else []
 
 
-def _all_equal(programs: Sequence[object]) -> bool:
-    return all(one == programs[0] for one in programs[1:])
-
-
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part, ...]:
     """Return the parts that some builds print and others do not."""
     runs = [seen for seen in observations if _ends_well(plan, seen)]
@@ -115,7 +112,7 @@ def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
 def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
     """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
 
-    Empty if a build has a wanted and an unwanted telling part.
+    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side.
     """
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]
@@ -128,7 +125,22 @@ def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bo
             marks[version] = True
         elif has_wanted or not wanted:
             marks[version] = False
-    return marks
+    return marks if len(set(marks.values())) == 2 else {}
+
+
+def _judge_alike(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
+    """Return whether all builds behave as reported, or all as expected, where no part divides them.
+
+    All print a long part of one side, and no part of the other side, which has at least one.
+    """
+    sides = {wanted: [one for one in parts if one.is_wanted is wanted] for wanted in (True, False)}
+    for wanted, fewest in ((True, 2), (False, MIN_FRAGMENT_WORDS)):
+        long = [one for one in sides[wanted] if len(re.findall(r"\w+", one.text)) >= fewest]
+        shown = any(all(_has(text, one) for text in printed.values()) for one in long)
+        other = any(_has(text, one) for one in sides[not wanted] for text in printed.values())
+        if shown and sides[not wanted] and not other:
+            return dict.fromkeys(printed, not wanted)
+    return {}
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -194,24 +206,26 @@ def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:
     for span in _SPAN.finditer(clause):
         negated = _NEGATED.search(clause[begin : span.start()]) is not None
         begin = span.end()
-        text = _normalize(span[1])
-        if len(text) >= MIN_PART_CHARS:
-            yield Part(text, is_wanted=is_wanted is not negated)
+        for piece in _GAP.split(span[1]):
+            text = _normalize(piece).rstrip(" ,(")
+            if len(text) >= MIN_PART_CHARS:
+                yield Part(text, is_wanted=is_wanted is not negated)
 
 
 def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
     """Yield the rows of quoted output; of a row with "...", its parts."""
     for row in quoted.splitlines()[:MAX_PARTS]:
-        for piece in re.split(r"\.{3}|…", row):
+        for piece in _GAP.split(row):
             text = _normalize(piece).strip(" ,:")
             if len(re.findall(r"\w+", text)) >= MIN_FRAGMENT_WORDS or (is_wanted and len(text) >= MIN_PART_CHARS):
                 yield Part(text, is_wanted=is_wanted)
 
 
+_GAP = re.compile(r"\.{3}|…")
 _NAMES = re.compile(r"%[\w$.#-]+")
 _ALIASES = re.compile(r"(#[a-z_]+?)\d+\b")
-_NOTATION = re.compile(r"[\"']|\bdtype=")
-"""Quotes and a keyword that people leave out, and that TVMScript writes around a symbolic extent of an argument."""
+_NOTATION = re.compile(r"[\"']|\bdtype=|\bcls\.")
+"""What people leave out. TVMScript also writes quotes around a symbolic extent of an argument."""
 
 
 def _normalize(text: str) -> str:

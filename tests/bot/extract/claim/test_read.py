@@ -28,6 +28,9 @@ def test_errors_that_a_report_asks_for_are_listed() -> None:
     assert list_wished("tvm takes the interpreter down instead of raising") == {"error"}
     assert list_wished("tvm crashes", "It raises a ValueError on 0.25.") == set()
     assert list_wished("tvm", "It should not raise a ValueError.") == set()
+    assert list_wished("tvm crashes", 'I\'d expect INVALID_ARGUMENT "out of range" here.') == {
+        "status:INVALID_ARGUMENT"
+    }
     assert list_wished("tvm", "I would expect an answer, but I get a ValueError.") == set()
     assert list_wished("tvm crashes", "It should not crash but raise a ValueError.") == {"ValueError"}
 
@@ -574,6 +577,10 @@ def test_values_in_a_sentence_may_be_output(said: str, actual: str, expected: st
         ("numpy gives `np.float32` back", ""),
         ("numpy and torch both give `[4, 3, 2, 1]`.", "[4, 3, 2, 1]"),
         ("It should be 7 and 6.5.", "7\n6.5"),
+        (
+            "\n\n- onnxruntime: 2 rows `[[0, 0], [0, 2]]`\n- here: shape `(3, 2)`, and the last row is garbage",
+            "[[0, 0], [0, 2]]",
+        ),
     ],
 )
 def test_values_of_another_implementation_are_the_expected_output(said: str, expected: str) -> None:
@@ -1274,3 +1281,25 @@ def test_a_number_that_another_program_counts_is_no_output() -> None:
         "--cse does nothing",
     )
     assert claim.actual.startswith("func.func @f")
+
+
+@pytest.mark.parametrize(("said", "kind"), [("once", ClaimKind.WRONG_RESULT), ("now always", ClaimKind.CRASH)])
+def test_a_crash_that_was_met_once_beside_printed_values_is_a_remark(said: str, kind: ClaimKind) -> None:
+    shown = "It prints this:\n\n```\n[[0. 1.]\n [6.9e-44 0.]]\n```\n\n"
+    body = f"{shown}With a large batch I {said} got a segfault.\n{CODE}"
+    assert extract_claim(body, "tvm returns random numbers").kind is kind
+
+
+def test_an_exception_in_parentheses_is_the_failure() -> None:
+    body = f"The constructor does not accept these keys (ValueError about an unknown option).\n{CODE}"
+    found = extract_claim(body, "tvm: export fails").signature
+    assert found is not None
+    assert (found.type, found.message) == ("ValueError", "")
+
+
+def test_a_printed_script_below_a_program_is_output() -> None:
+    """Rows that import or call are a program."""
+    shown = "```python\nwith R.dataflow():\n    y = R.add(x, z)\n```\n"
+    body = f"{CODE}\nresult:\n\n{shown}\nI would expect `R.add(x, x)` to survive."
+    assert "R.add(x, z)" in extract_claim(body, "tvm folds too much").actual
+    assert extract_claim(body.replace("with R", "import tvm\nwith R"), "tvm folds too much").actual == ""

@@ -105,3 +105,11 @@ def test_a_warning_that_is_gone_is_a_right_result() -> None:
 )
 def test_a_comparison_that_is_defined_by_itself_says_nothing(code: str) -> None:
     assert judge_rows("True", "", find_printed_rows(make_program(f"{HEAD}{code}\n"))) is Reading.UNKNOWN
+
+
+def test_a_value_that_the_report_quotes_alone_is_no_row() -> None:
+    """The other rows count: each part of a row prints a word at least."""
+    rows = find_printed_rows(make_program(HEAD + 'print(1, out[0], ref[0], "" if out[0] == ref[0] else "<-- BAD")\n'))
+    assert judge_rows("1 4 3 <-- BAD", "-8", rows) is Reading.WRONG
+    assert judge_rows("1 3 3", "-8", rows) is Reading.RIGHT
+    assert judge_rows("1 3 3", "1 3 3", rows) is Reading.UNKNOWN

@@ -91,6 +91,8 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("loop None\nstore Span(a.py, 9)", "loop None\nstore None", "", Reading.WRONG),
         ("3x2xf32=[1 2][3 4][7 1e9]", "3x2xf32=[1 2][3 4][0 9e8]", "[3 4]", Reading.UNKNOWN),
         ("3x2xf32=[1 2][3 4][3 4]", "3x2xf32=[1 2][3 4][0 9e8]", "[3 4]", Reading.RIGHT),
+        ("[True False]\n[nan 1. 2.]", "[True False]\n[-1. 1. 2.]", "nan", Reading.RIGHT),
+        ("[True False]\n[0. 1. 2.]", "[True False]\n[-1. 1. 2.]", "nan", Reading.UNKNOWN),
         ("", "x 1", "x 2", Reading.UNKNOWN),
         ("loaded 16 files", "3", "4", Reading.UNKNOWN),
     ],

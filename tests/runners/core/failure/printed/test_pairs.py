@@ -20,6 +20,7 @@ from runners.core.failure.printed.reading import Reading
         ("<tvm.runtime.Tensor shape=(2,), cpu(0)>\narray([1., inf], dtype=float32) [1. inf]", Reading.RIGHT),
         ("[True False]\n[ True  True]", Reading.WRONG),
         ("[True False]\n[1 0]", Reading.RIGHT),
+        ("[ True False]\n[nan -1.]", Reading.UNKNOWN),  # a mask beside a result
         ("[1. 2.]\n[1. 2.]\n0.0", Reading.RIGHT),
         ("out 1.5\nref 2.5", Reading.WRONG),
         ("[1. ... 2.]\n[1. ... 2.]", Reading.UNKNOWN),

@@ -94,3 +94,24 @@ def test_a_printed_script_is_a_program() -> None:
     assert mark("It keeps `R.call_tir(cls.add, (x,), out_sinfo=R.Tensor((n, 8), 'float32'))`.", *seen) == [M, P]
     plain = [print_on("1.0", "tvm 1.0\nadd"), print_on("1.1", "tvm 1.1\nadd_in_place")]
     assert mark("It calls `add`, and should call `add_in_place`.", *plain) == [S, S]
+
+
+@pytest.mark.parametrize(
+    ("said", "marks"),
+    [
+        ('It should be `unit.scale %x {status = "yes"}`, not `status = "no"`.', [P, P]),
+        ('It keeps `unit.scale %1 {status = "yes"} : f32 and return %1 : f32`.', [S, S]),
+        ("I would expect `unit.scale ... : f32` to be left.", [S, S]),
+    ],
+    ids=["wanted, and nothing unwanted", "no part of the other side", "no long part"],
+)
+def test_parts_that_no_build_lacks_judge_all_builds(said: str, marks: list[Outcome]) -> None:
+    """All print a long part of one side, and none prints a part of the other side."""
+    assert mark(said, print_on("1.0", NEW), print_on("1.1", NEW)) == marks
+
+
+def test_quoted_rows_of_all_builds_are_the_reported_program() -> None:
+    row = '  %0 = unit.scale %a {mode = 3, status = "no"} : f32 ... loc'
+    printed = OLD.replace("{status", "{mode = 3, status")
+    seen = print_on("1.0", printed), print_on("1.1", printed)
+    assert mark('I expect `status = "yes"`.', *seen, actual=row) == [M, M]
