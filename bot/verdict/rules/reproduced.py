@@ -307,7 +307,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
     bad = evidence.find_versions(Answer.BAD, Variant.PORTED)
     newest = evidence.plan.order[-1]
     if good := evidence.find_versions(Answer.GOOD):
-        return _judge_fixed_since_port(evidence, bad, good)
+        return _judge_fixed_since_port(evidence, bad, good) or _judge_failing_port(evidence, bad, good)
     used = evidence.find_indices(*bad, variants=(Variant.PORTED,))
     if ported.get(newest) is Answer.BAD:
         return make_verdict(
@@ -356,6 +356,26 @@ def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequen
         f" {name_releases(evidence, bad, Variant.PORTED)}; {_describe_clean(evidence, good[0])}.",
         (),
         evidence.find_indices(*bad, variants=(Variant.PORTED,)) + evidence.find_indices(good[0], good[-1]),
+    )
+
+
+def _judge_failing_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
+    """Return the verdict where early builds run the text as posted, and later ones fail as reported with their API.
+
+    A fork says little about a change between releases: beside clean forks alone the failure is only confirmed.
+    """
+    order, newest = evidence.plan.order, evidence.plan.order[-1]
+    if newest not in bad or not all(order.index(old) < order.index(new) for old in good for new in bad):
+        return None
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    kind = VerdictKind.CONFIRMED if forks.issuperset(good) else VerdictKind.REGRESSION
+    return make_verdict(
+        kind,
+        (*list_grounds(evidence, newest, Variant.PORTED), Ground.PORTED),
+        f"Ported to a newer API, it fails as reported on {name_releases(evidence, bad, Variant.PORTED)}, the newest"
+        f" release included; as posted, it runs cleanly on {name_releases(evidence, good)}.",
+        (),
+        evidence.find_indices(*bad, variants=(Variant.PORTED,)) + evidence.find_indices(good[-1]),
     )
 
 

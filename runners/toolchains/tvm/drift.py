@@ -98,6 +98,14 @@ _BEFORE_0_7 = (
     _drop_name("0.20.0", "vta", None, "module", note="the VTA accelerator left the project"),
     _drop_name("0.7.0", "tvm.relay.Module", "tvm.IRModule", exact=True),
     _drop_name("0.20.0", "tvm.relay.build_config", "tvm.transform.PassContext", exact=True),
+    _drop_name("0.7.0", "tvm.contrib.cc_compiler", "tvm.contrib.cc", "module", exact=True),
+    *_move_names(
+        "0.7.0",
+        "tvm.relay.ir_pass",
+        "tvm.relay.analysis",
+        "free_vars bound_vars all_vars free_type_vars post_order_visit",
+    ),
+    _move_name("0.7.0", "tvm.relay.ir_pass.alpha_equal", "tvm.ir.structural_equal"),
     _drop_name("0.20.0", "tvm.contrib.graph_runtime", "tvm.contrib.graph_executor", "module", exact=True),
 )
 """Names of 2018 to 2021. Only forks have most of their successors too."""

@@ -234,6 +234,53 @@ _LOST = {
 """Types of expressions and buffers are types of variables since 0.26."""
 _LOST_MESSAGE = re.compile(r"has no (?:attribute|function) '(\w{1,100})'|(\w{1,100}) is only available on a Var")
 
+_RELAY = (Version("0.7.0"), Version("0.20.0"))
+"""Releases with the Relay of `IRModule`, and the first without Relay."""
+_RELAY_PASSES = {
+    "infer_type": "InferType",
+    "simplify_inference": "SimplifyInference",
+    "canonicalize_ops": "CanonicalizeOps",
+    "dead_code_elimination": "DeadCodeElimination",
+    "fold_constant": "FoldConstant",
+    "forward_fold_scale_axis": "ForwardFoldScaleAxis",
+    "backward_fold_scale_axis": "BackwardFoldScaleAxis",
+    "to_a_normal_form": "ToANormalForm",
+    "to_graph_normal_form": "ToGraphNormalForm",
+}
+"""Function of ``relay.ir_pass``, until 0.6 → the pass on modules. Both take an expression or a function."""
+_OF_RELAY = (
+    *(
+        CallForm(
+            function=f"tvm.relay.ir_pass.{old}",
+            parameters=("expr", "mod"),
+            code=f"(lambda one: (lambda done: done if isinstance(one, tvm.relay.Function) else done.body)"
+            f"(tvm.relay.transform.{new}()(tvm.IRModule.from_expr(one))['main']))({{expr}})",
+            package="tvm",
+            neutral={"mod": _NOTHING},
+            shown=f"the body of tvm.relay.transform.{new}()(tvm.IRModule.from_expr(expr))",
+        )
+        for old, new in _RELAY_PASSES.items()
+    ),
+    CallForm(
+        function="tvm.relay.create_executor",
+        parameters=("kind", "mod", "ctx", "target"),
+        code="tvm.relay.create_executor(**dict(kind={kind}, mod={mod}, device={ctx}, target={target}))",
+        package="tvm",
+        defaults={"kind": '"debug"', "mod": "None", "ctx": "None", "target": '"llvm"'},
+        still=(4, frozenset({"kind", "mod", "device", "target", "params"})),
+        shown="tvm.relay.create_executor(kind, mod, device=ctx, target=target)",
+    ),
+    CallForm(
+        function="tvm.testing.assert_allclose",
+        parameters=("actual", "desired", "rtol", "atol"),
+        code="__import__('tvm.testing').testing.assert_allclose({actual}, {desired}, {rtol}, {atol})",
+        package="",
+        defaults={"rtol": "1e-07", "atol": "1e-07"},
+        shown="tvm.testing.assert_allclose(actual, desired, rtol, atol), imported",
+    ),
+)
+"""Functions on expressions became passes on modules, a context a device, and ``tvm.testing`` a module to import."""
+
 _NO_SCHEDULES_SINCE = Version("0.20.0")
 """Tensor expressions are lowered from a function, without ``te.create_schedule``."""
 _LOWERING = """
@@ -373,6 +420,7 @@ def _list_call_forms(release: Version) -> tuple[CallForm, ...]:
             if release >= _EXPRESSIONS_SINCE
             else ()
         ),
+        *(_OF_RELAY if _RELAY[0] <= release < _RELAY[1] else ()),
         *(_list_build_forms(tirx=tirx) if release >= _NO_SCHEDULES_SINCE else ()),
     )
 

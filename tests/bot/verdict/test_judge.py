@@ -1019,6 +1019,20 @@ def test_what_fails_on_forks_only_is_not_testable() -> None:
     assert judge(evidence((None, I, I, T), observe("1.0", M, fork=fork))).kind is VerdictKind.INCONCLUSIVE
 
 
+@pytest.mark.parametrize(("fork", "kind"), [("", VerdictKind.REGRESSION), ("a fork at 1", VerdictKind.CONFIRMED)])
+def test_a_port_that_fails_on_the_newest_release_counts_beside_early_builds_that_are_clean(
+    fork: str, kind: VerdictKind
+) -> None:
+    """A fork tells little about a change between releases. A clean build after a failing one contradicts."""
+    ported = [observe(version, M, variant=Variant.PORTED) for version in ("1.1", "1.3")]
+    clean = observe("1.0", P, fork=fork)
+    verdict = judge(evidence((None, I, I, I), clean, *ported))
+    assert verdict.kind is kind
+    assert "Ported to a newer API, it fails as reported" in verdict.headline
+    between = evidence((None, I, P, I), clean, *ported)
+    assert judge(between).kind is VerdictKind.INCONCLUSIVE
+
+
 def test_runs_that_disagree_on_forks_only_are_not_testable() -> None:
     """A fork's runs tell nothing about the releases, which lack the API."""
     drawn = [observe("1.0", outcome, fork="a fork at 123", attempt=at) for at, outcome in enumerate((M, M, P), 1)]
