@@ -273,6 +273,8 @@ TELLS_OF_FAILURE = re.compile(
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
     r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b"
+    r"|\b(?:i|we)(?:['’]d| would) expect (?:the|that|this|it|an?) [^.?!\n]{1,60}"
+    r"\bto (?:remain|stay|be|give|return|survive)\b"
     r"|\bcomplain(?:s|ed)?\b|\b(?:i|we)(?:['’]d| would| had)? expect(?:ed)? to (?:see|get|have|find)\b",
     re.I,
 )

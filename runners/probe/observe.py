@@ -11,7 +11,7 @@ from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
 
-EXCERPT_CHARS = 6_000
+EXCERPT_CHARS = 12_000
 
 
 def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int, *, fresh: bool = False) -> Observation:

@@ -10,7 +10,8 @@ from bot.extract.vocabulary import any_of, any_word, join_words, list_tools
 
 _DIALECTS = any_of(map(re.escape, join_words(lambda words: (*words.mlir_functions, *words.mlir_modules))))
 _MLIR_TOP = re.compile(
-    r"^[ \t]*(?:func\.func|func|module|builtin\.module|\"builtin\.module\"|transform\.|ml_program\.global"
+    r"^[ \t]*(?!(?:builtin\.)?module\([a-z])"  # the pipeline of passes that a tool prints
+    r"(?:func\.func|func|module|builtin\.module|\"builtin\.module\"|transform\.|ml_program\.global"
     rf"|module attributes|\"func\.func\"|{_DIALECTS})"
     r"(?:\s|\(|\.|$)[^\n]*?(?:@|\{|\bprivate\b|\bpublic\b|\($|\(\{)",
     re.M,

@@ -145,6 +145,7 @@ _CUE_WORDS = (
         r"|\((?:correct|right|good|ok|fine|works?|passes|expected)\)\W*$",
     ),
     (Cue.EXPECTED, r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$"),
+    (Cue.EXPECTED, r"\b(?:i|we)(?: would|['’]d)? (?:want|like|need)(?: to (?:see|get|have))?\W*$"),
     (
         Cue.QUOTED,
         r"\b(?:source code|implementation|definition|legaliz\w+"

@@ -177,8 +177,9 @@ def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piec
     return [piece for piece, keep in zip(outputs, kept, strict=True) if keep or is_expected_output(piece)]
 
 
-_COUNTS = re.compile(r"\|\s*(?:grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc\b)[^\n]*\s*$")
-"""A command whose output another program counts. The number is no output of the compiler."""
+_COUNTS = re.compile(r"\|\s*(?:grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc\b)[^\n]*\s*$|\becho +\"?\$\?\"?\s*$")
+"""A command whose output another program counts, or that shows the exit status. The number is no output of the
+compiler."""
 
 
 def _stands_right_below(piece: Piece, above: Piece) -> bool:
@@ -198,7 +199,8 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
     is_script = piece.kind is Kind.PYTHON and not _CALLS_OR_IMPORTS.search(piece.text)
-    if not (piece.kind is Kind.DEFINITIONS or is_script) or piece.cue is not Cue.OUTPUT:
+    announced = piece.cue is Cue.OUTPUT or (is_script and piece.cue is Cue.EXPECTED)
+    if not (piece.kind is Kind.DEFINITIONS or is_script) or not announced:
         return False
     return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
 

@@ -80,7 +80,10 @@ def find_mlir_in_sentence(document: Document) -> Piece | None:
 
 def _is_mlir_function(span: str) -> bool:
     whole = span.endswith("}") and span.count("{") == span.count("}")
-    return whole and _MLIR_FUNCTION.match(span) is not None
+    return (whole and _MLIR_FUNCTION.match(span) is not None) or _EMPTY_MODULE.fullmatch(span) is not None
+
+
+_EMPTY_MODULE = re.compile(r"(?:builtin\.)?module(?: @\w+)? ?\{\s*\}")
 
 
 _MLIR_FUNCTION = re.compile(

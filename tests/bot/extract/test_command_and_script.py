@@ -115,3 +115,21 @@ def test_a_script_between_two_commands_runs_between_them(script: str, runs: bool
     assert isinstance(found, Repro)
     assert (["python", "patch.py"] in [list(step) for step in found.testcase.steps]) is runs
     assert [step[0] for step in found.testcase.steps][-1] == "iree-run-module"
+
+
+def test_a_printed_pipeline_is_no_input() -> None:
+    """The text names an empty module for the file."""
+    body = """With an empty `module {}`:
+
+```
+iree-opt empty.mlir --dump-pass-pipeline --pass-pipeline="builtin.module(iree-codegen-cpu)"
+Pass Manager with 1 passes:
+builtin.module(builtin.module(func.func(iree-codegen-type-propagation,iree-decompose{fusion=true})))
+```
+The module is doubled.
+"""
+    issue = Issue(title="iree-opt nests modules", body=body, created=None, source="a.md", sha256="0" * 64)
+    found = extract(issue)
+    assert isinstance(found, Repro)
+    assert found.testcase.files == {"empty.mlir": "module {}\n"}
+    assert "builtin.module(builtin.module(" in found.claim.actual

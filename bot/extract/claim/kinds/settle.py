@@ -46,6 +46,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
+    if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and draft.actual and draft.expected:
+        kind = ClaimKind.WRONG_RESULT  # the time is a consequence: it shows what is printed, and what should be
     draft = replace(draft, kind=kind)
     counted = _count(source, draft)
     if counted is not None:

@@ -153,6 +153,8 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     named = [token for line in quoted for token in line if _is_value(token)]
     if any(_differs_by(named, line, masked) for line in gone):
         return Reading.RIGHT
+    if _gives_other_expressions(reported, printed):
+        return Reading.CHANGED
     if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
         return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
     if gone and ((aligned and not any(map(_count_words, gone))) or _has_other_rows(gone, wrong, printed)):
@@ -174,6 +176,36 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if any(_differs_by(named, line, masked) for line in wrong):
         return Reading.RIGHT
     return Reading.UNKNOWN
+
+
+def _gives_other_expressions(wrong: Sequence[Line], printed: Sequence[Line]) -> bool:
+    """True if each wrong row that is gone is there with other code on its right: ``x % x -> 0``, ``a[i] = b``.
+
+    A compiler that prints code prints the same each time. Rows of numbers may differ for other reasons, and rows with
+    "..." cannot be compared.
+    """
+    results = {key: rest for key, rest in map(_split_result, printed) if key}
+    rows = [_split_result(line) for line in wrong if not _is_elided(line)]
+    gone = [(key, rest) for key, rest in rows if key and results.get(key) != rest]
+    coded = [
+        (key, rest) for key, rest in gone if any(isinstance(token, str) and token.isidentifier() for token in rest)
+    ]
+    return bool(coded) and len(coded) == len(gone) and all(key in results for key, _ in gone)
+
+
+def _is_elided(line: Line) -> bool:
+    return any(line[at : at + 3] == (".", ".", ".") for at in range(len(line) - 2)) or "…" in line
+
+
+def _split_result(line: Line) -> tuple[Line, Line]:
+    """Return what stands before and behind the first ``=`` or ``->`` of a row; empty without one."""
+    for at in range(1, len(line) - 1):
+        pair = line[at : at + 2]
+        if pair == ("-", ">"):
+            return line[:at], line[at + 2 :]
+        if pair[0] == "=" and pair[1] != "=" and line[at - 1] not in ("=", "<", ">", "!"):
+            return line[:at], line[at + 1 :]
+    return (), ()
 
 
 def _compare_judgements(printed: Sequence[Line], wrong: Sequence[Line], right: Sequence[Line]) -> Reading | None:

@@ -185,11 +185,18 @@ _SHORT = {"return": "func.return", "call": "func.call"}
 
 
 def read_operations(text: str) -> list[Operation]:
-    """Return the operations of an MLIR text in their order. A function and a block have their arguments alone."""
-    found = []
+    """Return the operations of an MLIR text in their order. A function and a block have their arguments alone.
+
+    Rows inside the parentheses of an operation belong to it.
+    """
+    found: list[Operation] = []
+    depth = 0
     for raw in text.split("\n", MAX_ROWS)[:MAX_ROWS]:
         row = raw[:MAX_ROW_CHARS].partition("//")[0]
-        if alias := _ALIAS.match(row):
+        inside, depth = depth > 0 and bool(found), max(0, depth + row.count("(") - row.count(")"))
+        if inside:
+            found[-1] = (*found[-1], *_list_words(row))
+        elif alias := _ALIAS.match(row):
             found.append(("#", *_list_words(alias["of"])))
         elif _BLOCK.match(row):
             found.append(("^", *_VALUE.findall(row)))

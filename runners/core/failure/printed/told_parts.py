@@ -36,6 +36,8 @@ class Part:
 
     text: str
     is_wanted: bool
+    is_row: bool = False
+    """True for a row of a quoted program, of which most rows may be right."""
 
 
 def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -106,7 +108,9 @@ def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part,
 
 
 def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
-    return tuple(one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2)
+    """Return the telling parts of sentences; without any, the telling rows of quoted programs."""
+    telling = [one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2]
+    return tuple([one for one in telling if not one.is_row] or telling)
 
 
 def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
@@ -218,7 +222,7 @@ def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
         for piece in _GAP.split(row):
             text = _normalize(piece).strip(" ,:")
             if len(re.findall(r"\w+", text)) >= MIN_FRAGMENT_WORDS or (is_wanted and len(text) >= MIN_PART_CHARS):
-                yield Part(text, is_wanted=is_wanted)
+                yield Part(text, is_wanted=is_wanted, is_row=True)
 
 
 _GAP = re.compile(r"\.{3}|…")

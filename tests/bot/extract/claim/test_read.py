@@ -1303,3 +1303,27 @@ def test_a_printed_script_below_a_program_is_output() -> None:
     body = f"{CODE}\nresult:\n\n{shown}\nI would expect `R.add(x, x)` to survive."
     assert "R.add(x, z)" in extract_claim(body, "tvm folds too much").actual
     assert extract_claim(body.replace("with R", "import tvm\nwith R"), "tvm folds too much").actual == ""
+
+
+def test_rows_that_should_be_printed_are_the_claim_beside_a_slower_program() -> None:
+    row = "    %2 = linalg.generic {{loops = {count}}} ins(%x : tensor<{count}xf32>)\n\n"
+    rows = f"**Expected**\n\n{row.format(count=1)}**Actual**\n\n{row.format(count=4)}"
+    program = "```mlir\nfunc.func @f(%x: tensor<4xf32>) {\n  return\n}\n```\n\n    iree-opt a.mlir --cse\n\n"
+    body = f"It became 3x slower with the nightlies.\n\n{program}{rows}"
+    read = extract_claim(body, "iree-opt: the pass gave up on generics")
+    assert (read.kind, "loops = 4" in read.actual) == (ClaimKind.WRONG_RESULT, True)
+    assert extract_claim("It became 3x slower with the nightlies.", "iree: slow").kind is ClaimKind.SLOW
+
+
+def test_an_exit_status_that_a_shell_shows_is_no_output() -> None:
+    shell = "```\n$ iree-run-module --module=a.vmfb\n$ echo $?\n245\n```\n"
+    assert (
+        extract_claim(f"{shell}The shell says `Segmentation fault (core dumped)`.", "iree-run-module dies").kind
+        is ClaimKind.CRASH
+    )
+
+
+def test_a_row_below_i_want_is_expected() -> None:
+    body = f"{CODE}\nI get\n\n```\nv = T.axis(m, f % 4)\n```\n\nand I want\n\n```\nv = T.axis(m, f)\n```\n"
+    read = extract_claim(body, "tvm leaves a modulo")
+    assert (read.actual, read.expected) == ("v = T.axis(m, f % 4)", "v = T.axis(m, f)")

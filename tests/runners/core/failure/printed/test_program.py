@@ -149,3 +149,20 @@ def test_a_program_that_comes_out_as_it_went_in_is_the_posted_one() -> None:
     """The printer names the affine maps, and gives one name to values of two regions."""
     assert compare(PRINTED, actual=POSTED) is Reading.WRONG
     assert compare(PRINTED.replace("math.log %in", "math.log %out"), actual=POSTED) is Reading.CHANGED
+
+
+PACK = """func.func @f(%a: index) {{
+  %0 = unit.pack slices({{
+    {slices}
+  }}) : index
+  return
+}}
+"""
+
+
+def test_rows_inside_the_parentheses_of_an_operation_belong_to_it() -> None:
+    """A pass may change these rows alone."""
+    wrong, right = (PACK.format(slices=rows) for rows in ("[1, 1] = %a,\n    [0, 1] = %a", "[0, 1] = %a"))
+    assert compare_programs(wrong, actual=wrong, expected="") is Reading.WRONG
+    assert compare_programs(right, actual=wrong, expected="") is not Reading.WRONG
+    assert compare_programs(right, actual=wrong, expected=right) is Reading.RIGHT

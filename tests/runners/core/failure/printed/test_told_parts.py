@@ -115,3 +115,15 @@ def test_quoted_rows_of_all_builds_are_the_reported_program() -> None:
     printed = OLD.replace("{status", "{mode = 3, status")
     seen = print_on("1.0", printed), print_on("1.1", printed)
     assert mark('I expect `status = "yes"`.', *seen, actual=row) == [M, M]
+
+
+def test_parts_of_sentences_come_before_rows_of_a_quoted_program() -> None:
+    """Most rows of a wrong program are right, and a release may print them in another notation."""
+    row = "  %0 = unit.scale %a {mode = 3, more = 4} : f32\n"
+    old = OLD.replace("  return", row + "  return")
+    seen = [
+        print_on("1.0", OLD),
+        print_on("1.1", old),
+        print_on("1.2", old.replace("return", "unit.copy %0\n  return")),
+    ]
+    assert mark("I expect a `unit.copy` in front of the return.", *seen, actual=old) == [M, M, P]
