@@ -128,7 +128,7 @@ builtin.module(builtin.module(func.func(iree-codegen-type-propagation,iree-decom
 ```
 The module is doubled.
 """
-    issue = Issue(title="iree-opt nests modules", body=body, created=None, source="a.md", sha256="0" * 64)
+    issue = Issue(title="iree-opt nests modules", body=body, created=date(2025, 5, 6), source="a.md", sha256="0" * 64)
     found = extract(issue)
     assert isinstance(found, Repro)
     assert found.testcase.files == {"empty.mlir": "module {}\n"}
