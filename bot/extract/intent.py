@@ -431,7 +431,7 @@ def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
     return any(map(ACCEPTS.search, lines)) and not (suspicious or tells or _calls_it_wrong(parsed))
 
 
-_SHOULD = re.compile(r"\b(?:should|could|would|ought to|can|needs? to|want(?:s|ed)? to)\b", re.I)
+_SHOULD = re.compile(r"\b(?:should|could|would|ought to|needs? to|want(?:s|ed)? to)\b", re.I)
 
 
 def _says_what_should_be(parsed: ParsedIssue, claim: Claim) -> bool:
@@ -533,10 +533,8 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     shows = any(_shows_failure(piece, quoted) for piece in parsed.pieces)
     wrong = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and any(map(CALLS_VALUES_WRONG.search, lines))
     if Kind.PYTHON in kinds and (shows or wrong) and not of_build:
-        yield (
-            Intent.FAILURE,
-            4,
-        )  # a program and how it ends: the author wants to be rid of the error or the wrong values
+        # A program and how it ends: its author wants to be rid of the error, or of the wrong values.
+        yield Intent.FAILURE, 4
     if {Kind.MLIR, Kind.SHELL} <= kinds:
         says = any(map(SAYS_IT_FAILS.search, lines))
         if says or not _is_filled_request(parsed):

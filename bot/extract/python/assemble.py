@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
@@ -85,17 +86,26 @@ def assemble_program(
 
 def _put_writers_first(programs: Sequence[Program], context: AssemblyContext) -> list[Program]:
     """Return the programs, with one that reads a file behind the whole program of the report that writes the file."""
-    for reader in programs:
-        lacking = any(one.kind == "file" for one in reader.missing)
-        for writer in programs if lacking else ():
-            if writer.missing or set(writer.units) & set(reader.units):
-                continue
-            units = [*writer.units, *reader.units]
-            joined = _make_program(units, units, context)
-            if len(joined.missing) < len(reader.missing):
-                both = replace(joined, score=max(writer.score, reader.score))
-                return [both, *(one for one in programs if one not in (writer, reader))]
+    for reader, writer in islice(_list_pairs(programs), MAX_PAIRS):
+        units = [*writer.units, *reader.units]
+        joined = _make_program(units, units, context)
+        if len(joined.missing) < len(reader.missing):
+            both = replace(joined, score=max(writer.score, reader.score))
+            return [both, *(one for one in programs if one not in (writer, reader))]
     return list(programs)
+
+
+def _list_pairs(programs: Sequence[Program]) -> Iterator[tuple[Program, Program]]:
+    """Yield each program that lacks a file, with each whole program that names the file."""
+    for reader in programs:
+        names = [one.name for one in reader.missing if one.kind == "file"]
+        for writer in programs if names else ():
+            if not writer.missing and any(name in writer.code for name in names):
+                yield reader, writer
+
+
+MAX_PAIRS = 8
+"""Pairs of programs that are read as one."""
 
 
 def _is_session(program: Program) -> bool:

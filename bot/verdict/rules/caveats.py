@@ -105,13 +105,14 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
     told = any(seen.why in TOLD for seen in evidence.list_originals())
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
-    parts = list_telling(evidence.plan, evidence.observations)
+    parts, divide = list_telling(evidence.plan, evidence.observations)
     roles = (
         ("complains of", [one for one in parts if not one.is_wanted]),
         ("asks for", [one for one in parts if one.is_wanted]),
     )
     named = (f"{role} {join_names([quote_span(one.text, 80) for one in some[:3]])}" for role, some in roles if some)
-    why = f"only some releases print what the report names: it {', and '.join(named)}"
+    which = "only some releases print" if divide else "each release prints"
+    why = f"{which} what the report names: it {', and '.join(named)}"
     return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
 
 

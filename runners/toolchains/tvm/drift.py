@@ -54,8 +54,6 @@ _BEFORE_0_7 = (
     ),
     _move_name("0.7.0", "tvm.comm_reducer", "tvm.te.comm_reducer"),
     _move_name("0.7.0", "tvm.Range", "tvm.ir.Range"),
-    _move_name("0.7.0", "tvm.ir_pass.Simplify", "tvm.arith.Analyzer().simplify"),
-    _move_name("0.7.0", "tvm.ir_pass.CanonicalSimplify", "tvm.arith.Analyzer().canonical_simplify"),
     _move_name("0.7.0", "tvm.ir_pass.Equal", "tvm.ir.structural_equal"),
     _move_name("0.7.0", "tvm.ir_pass.VerifyMemory", "tvm.tir.analysis.verify_memory"),
     *_move_names(

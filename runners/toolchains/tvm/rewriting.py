@@ -281,6 +281,66 @@ _OF_RELAY = (
 )
 """Functions on expressions became passes on modules, a context a device, and ``tvm.testing`` a module to import."""
 
+_ON_BODY = "tvm.tir.transform.{new}()(tvm.IRModule.from_expr(tvm.tir.PrimFunc([], one)))['main'].body"
+_OF_STATEMENTS = (
+    *(
+        CallForm(
+            function=f"tvm.ir_pass.{old}",
+            parameters=("stmt",),
+            code=f"(lambda one: {_ON_BODY.format(new='Simplify')} if isinstance(one, tvm.tir.Stmt)"
+            f" else tvm.arith.Analyzer().{new}(one))({{stmt}})",
+            package="tvm",
+            shown=f"tvm.tir.transform.Simplify() on a statement, tvm.arith.Analyzer().{new} on an expression",
+        )
+        for old, new in (("Simplify", "simplify"), ("CanonicalSimplify", "canonical_simplify"))
+    ),
+    *(
+        CallForm(
+            function=f"tvm.ir_pass.{name}",
+            parameters=("stmt", *neutral),
+            code=f"(lambda one: {_ON_BODY.format(new=name)})({{stmt}})",
+            package="tvm",
+            neutral=neutral,
+            shown=f"tvm.tir.transform.{name}() on a function with the statement",
+        )
+        for name, neutral in (
+            ("LoopPartition", {"split_const_loop": frozenset({"False"})}),
+            ("VectorizeLoop", {"enable_vectorize": frozenset({"True"})}),
+            ("InjectVirtualThread", {}),
+            ("StorageRewrite", {}),
+            ("RemoveNoOp", {}),
+        )
+    ),
+    CallForm(
+        function="tvm.build_config",
+        parameters=("add_lower_pass",),
+        code="tvm.transform.PassContext(config={{'tir.add_lower_pass': [(phase, tvm.tir.transform.prim_func_pass("
+        "lambda func, mod, ctx, one=one: func.with_body(one(func.body)), opt_level=0)) for phase, one in"
+        " {add_lower_pass}]}})",
+        package="tvm",
+        shown="tvm.transform.PassContext(config={'tir.add_lower_pass': passes on the bodies of functions})",
+    ),
+)
+"""Passes took statements until 0.6, and take modules since."""
+
+_SYM_SINCE = Version("0.27.0")
+"""``tvm.arith`` is ``tvm.sym``."""
+
+
+def _list_simplifications(release: Version) -> tuple[CallForm, ...]:
+    """Return the forms of ``ir_pass.Simplify`` for releases without schedules, which have expressions alone."""
+    home = "tvm.sym" if release >= _SYM_SINCE else "tvm.arith"
+    return tuple(
+        CallForm(
+            function=f"tvm.ir_pass.{old}",
+            parameters=("expr",),
+            code=f"{home}.Analyzer().{new}({{expr}})",
+            package="tvm",
+        )
+        for old, new in (("Simplify", "simplify"), ("CanonicalSimplify", "canonical_simplify"))
+    )
+
+
 _NO_SCHEDULES_SINCE = Version("0.20.0")
 """Tensor expressions are lowered from a function, without ``te.create_schedule``."""
 _LOWERING = """
@@ -420,7 +480,8 @@ def _list_call_forms(release: Version) -> tuple[CallForm, ...]:
             if release >= _EXPRESSIONS_SINCE
             else ()
         ),
-        *(_OF_RELAY if _RELAY[0] <= release < _RELAY[1] else ()),
+        *(_list_simplifications(release) if release >= _RELAY[1] else ()),
+        *((*_OF_RELAY, *_OF_STATEMENTS) if _RELAY[0] <= release < _RELAY[1] else ()),
         *(_list_build_forms(tirx=tirx) if release >= _NO_SCHEDULES_SINCE else ()),
     )
 

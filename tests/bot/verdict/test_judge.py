@@ -1940,3 +1940,7 @@ def test_parts_of_printed_programs_that_the_report_names_lower_the_confidence_an
     assert verdict.kind is VerdictKind.FIXED
     assert Ground.TOLD_PARTS in verdict.grounds
     assert any('it complains of `s = "no"`, and asks for `s = "yes"`' in reason for reason in verdict.reasons)
+    alike = tuple(msgspec.structs.replace(one, excerpt=new) for one in seen)
+    clean = judge(Evidence(plan=plan, observations=mark_by_told_parts(plan, alike), findings=()))
+    assert clean.kind is VerdictKind.NOT_REPRODUCED
+    assert any('each release prints what the report names: it asks for `s = "yes"`' in one for one in clean.reasons)

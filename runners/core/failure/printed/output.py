@@ -184,9 +184,11 @@ def _gives_other_expressions(wrong: Sequence[Line], printed: Sequence[Line]) -> 
     A compiler that prints code prints the same each time. Rows of numbers may differ for other reasons, and rows with
     "..." cannot be compared.
     """
-    results = {key: rest for key, rest in map(_split_result, printed) if key}
+    results: dict[Line, set[Line]] = {}
+    for key, rest in map(_split_result, printed):
+        results.setdefault(key, set()).add(rest)
     rows = [_split_result(line) for line in wrong if not _is_elided(line)]
-    gone = [(key, rest) for key, rest in rows if key and results.get(key) != rest]
+    gone = [(key, rest) for key, rest in rows if key and rest not in results.get(key, ())]
     coded = [
         (key, rest) for key, rest in gone if any(isinstance(token, str) and token.isidentifier() for token in rest)
     ]

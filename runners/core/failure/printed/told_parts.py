@@ -101,10 +101,13 @@ def _read_program(printed: str) -> Sequence[object]:
     return operations if len(operations) >= MIN_OPERATIONS else []
 
 
-def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[Part, ...]:
-    """Return the parts that some builds print and others do not."""
-    runs = [seen for seen in observations if _ends_well(plan, seen)]
-    return _list_telling(plan.claim, {seen.version: _flatten(seen.excerpt) for seen in runs})
+def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple[Part, ...], bool]:
+    """Return the parts that divide the builds, and True. Without any, return the parts that all print, and False."""
+    printed = {seen.version: _flatten(seen.excerpt) for seen in observations if _ends_well(plan, seen)}
+    if telling := _list_telling(plan.claim, printed):
+        return telling, True
+    shown = (one for one in read_parts(plan.claim) if all(_has(text, one) for text in printed.values()))
+    return tuple(shown), False
 
 
 def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:

@@ -540,7 +540,12 @@ print("\\nthe last line")
 import sys
 sys.stdout.buffer.write(bytes(range(256)) * 64 + b"\\x1b[2J\\x1b]0;title\\x07\\xff\\xfe\\x00 end")
 """,
-        check=lambda step: "\x1b[2J" in step.stdout and "\ufffd" in step.stdout and step.stdout.endswith("\x00 end"),
+        check=lambda step: (
+            not {"\x1b[", "\x1b]"} & {step.stdout[at : at + 2] for at in range(len(step.stdout))}
+            and "\x1b\x1c" in step.stdout  # all other control characters arrive
+            and "\ufffd" in step.stdout
+            and step.stdout.endswith("\x00 end")
+        ),
     ),
     Attack(
         name="output-of-control-characters",

@@ -97,6 +97,7 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("x % x -> T.u(0)\nx // x -> x // x", "x % x -> x % x\nx // x -> x // x", "", Reading.CHANGED),
         ("for i:\n  t[i] = T.f(a[i])\n  c = 1", "for i:\n  t[i] = T.Cast(a[i])\n  c = 1", "", Reading.CHANGED),
         ("for i:\n  t[i] = T.Cast(a[i])\n  c = 1", "for i:\n  t[i] = T.Cast(...\n  c = 1", "", Reading.WRONG),
+        ("t = T.f(a)\nt = T.g(t)\nc = T.h(t)", "t = T.f(a)\nc = T.h(t)", "", Reading.WRONG),
         ("", "x 1", "x 2", Reading.UNKNOWN),
         ("loaded 16 files", "3", "4", Reading.UNKNOWN),
     ],
