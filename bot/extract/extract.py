@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
@@ -175,7 +175,9 @@ def _choose_among(
 ) -> Extraction:
     """Return the testcase of the commands, of the Python, or of both."""
     calls, ignored = find_commands(parsed.document, parsed.pieces, tools)
-    calls = _keep_scripts_between(calls, {piece.name for piece in parsed.pieces if piece.kind is Kind.PYTHON})
+    calls = _keep_scripts_between(
+        calls, {piece.name for piece in parsed.pieces if piece.kind is Kind.PYTHON and piece.name}
+    )
     if program := find_absent_program(parsed.issue.title, parsed.pieces, calls, ignored, tools):
         reason = f"The report is about `{program}`, a program that no release here contains."
         missing = (Missing(kind=ABSENT_PROGRAM, name=program),)
@@ -203,7 +205,7 @@ def _choose_among(
     return given or extract_dumped_pass(parsed, toolchain, tools) or _explain_no_testcase(parsed)
 
 
-def _keep_scripts_between(calls: Sequence[LocatedCall], scripts: Collection[str]) -> list[LocatedCall]:
+def _keep_scripts_between(calls: Sequence[LocatedCall], scripts: set[str]) -> list[LocatedCall]:
     """Return the calls of tools, and between two of them the calls of scripts that the report gives by name.
 
     The first script may write the inputs, and the last one may read the module: these are joined with the commands.
@@ -212,7 +214,7 @@ def _keep_scripts_between(calls: Sequence[LocatedCall], scripts: Collection[str]
     return [
         located
         for at, located in enumerate(calls)
-        if at in tools or (located[0].argv[1] in scripts and tools and tools[0] < at < tools[-1])
+        if at in tools or (scripts.intersection(located[0].argv[1:2]) and tools and tools[0] < at < tools[-1])
     ]
 
 

@@ -234,7 +234,8 @@ class Record(Wire, frozen=True, kw_only=True):
 class StepResult(Wire, frozen=True, kw_only=True):
     """The result of one step, as seen by the host.
 
-    ``stdout`` and ``stderr`` are the guest's: bounded, not escaped, without terminal codes.
+    ``stdout`` and ``stderr`` are the guest's: bounded and not escaped. Common terminal codes are removed. Hostile
+    text may still hold terminal codes, and is escaped where it is shown.
     """
 
     argv: tuple[str, ...]

@@ -96,11 +96,13 @@ def _put_writers_first(programs: Sequence[Program], context: AssemblyContext) ->
 
 
 def _list_pairs(programs: Sequence[Program]) -> Iterator[tuple[Program, Program]]:
-    """Yield each program that lacks a file, with each whole program that names the file."""
+    """Yield each program that lacks a file, with each whole program of other parts that names it."""
     for reader in programs:
         names = [one.name for one in reader.missing if one.kind == "file"]
         for writer in programs if names else ():
-            if not writer.missing and any(name in writer.code for name in names):
+            if writer.missing or not any(name in writer.code for name in names):
+                continue
+            if set(writer.units).isdisjoint(reader.units):  # a shared part would run twice
                 yield reader, writer
 
 

@@ -251,9 +251,9 @@ def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signat
 
 def _find_quoted_end(text: str, vocabulary: FailureVocabulary) -> Signature | None:
     """Return the failure of a report that quotes no exception: a row of a log, a message, or a signal in words."""
-    logged = next((one for pattern in vocabulary.fatal_logs if (one := pattern.search(text))), None)
-    if logged is not None and vocabulary.unnamed:
-        return Signature(type=vocabulary.unnamed[0].exception, message=make_readable(logged["m"], vocabulary))
+    for log in vocabulary.fatal_logs:
+        if found := log.row.search(text):
+            return Signature(type=log.exception, message=make_readable(found["m"], vocabulary))
     return _find_unnamed(text, vocabulary) or _find_told_signal(text)
 
 

@@ -63,6 +63,16 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FatalLog:
+    """A row of a log that ends the program, where releases of another time raise an exception."""
+
+    row: re.Pattern[str]
+    """Matches the row: group ``m`` is the message."""
+    exception: str
+    """The exception that the other releases raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
     """A notation that newer releases refuse."""
 
@@ -99,8 +109,7 @@ class FailureVocabulary:
     details: tuple[Detail, ...] = ()
     unnamed: tuple[Detail, ...] = ()
     """Beginnings of messages that name the failure where a report quotes them without their exception."""
-    fatal_logs: tuple[re.Pattern[str], ...] = ()
-    """Rows of a log that end the program: group ``m`` is the message. Releases of other times raise an exception."""
+    fatal_logs: tuple[FatalLog, ...] = ()
     relays: tuple[Relay, ...] = ()
 
     statuses: tuple[re.Pattern[str], ...] = ()

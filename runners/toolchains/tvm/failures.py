@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from runners.core.toolchain.failures import DEVICES, Detail, FailureVocabulary, Retired, Sign, sign_of_missing_device
+from runners.core.toolchain.failures import (
+    DEVICES,
+    Detail,
+    FailureVocabulary,
+    FatalLog,
+    Retired,
+    Sign,
+    sign_of_missing_device,
+)
 
 
 def _describe_dictionary(target: str) -> str:
@@ -44,11 +52,14 @@ FAILURES = FailureVocabulary(
     diagnostic_errors=("DiagnosticError",),
     details=(Detail(start="Error message: ", exception="ScheduleError"),),
     unnamed=(Detail(start="Check failed: ", exception="InternalError"),),
-    fatal_logs=(  # dmlc until 2020: the place of the logger, then that of the failure
-        re.compile(
-            r"^[ \t>]{0,8}\[[\d:]{5,8}\] [^\s:]{1,300}logging\.h:\d{1,6}: \[[\d:]{5,8}\] [^\s:]{1,300}:\d{1,6}: "
-            r"(?P<m>\S[^\n]{0,600})",
-            re.M,
+    fatal_logs=(
+        FatalLog(  # dmlc until 2020: the place of the logger, then that of the failure
+            row=re.compile(
+                r"^[ \t>]{0,8}\[[\d:]{5,8}\] [^\s:]{1,300}logging\.h:\d{1,6}: \[[\d:]{5,8}\] [^\s:]{1,300}:\d{1,6}: "
+                r"(?P<m>\S[^\n]{0,600})",
+                re.M,
+            ),
+            exception="InternalError",
         ),
     ),
     abbreviations=((_OPERATOR, r"Op(\1)"),),
