@@ -435,7 +435,7 @@ _SHOULD = re.compile(r"\b(?:should|could|would|ought to|needs? to|want(?:s|ed)? 
 
 
 def _says_what_should_be(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True for IR and a sentence on what should be made of it, without command, output, release or word on a failure.
+    """True for IR and a sentence on the wanted program, without command, output, release or word on a failure.
 
     Only its author knows the pass that is meant. A comment that asks for a command is noise below a wish.
     """

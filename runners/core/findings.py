@@ -356,7 +356,7 @@ def explain_proof(finding: Finding) -> str:
     if not control or NOT_CLEAN in control:
         return _INSTRUMENTED
     if OTHER_OUTPUT in control:
-        return "with that memory filled the same testcase prints one output or another, by what it is filled with"
+        return "with that memory filled the same testcase prints one output or another: the filling decides"
     ends = "prints another value" if prints_another_value(finding) else "runs cleanly"
     ends = "runs to the check of its result" if RUNS_TO_ITS_CHECK in control else ends
     return KINDS[finding.kind].proof.format(ends=ends)

@@ -61,7 +61,7 @@ def _decide_by_output(
 
 def _describe_outputs(first: str, other: str) -> str:
     return (
-        f"with what it never wrote filled with {FILLS[first]} the testcase prints one output, twice;"
+        f"with its unwritten memory filled with {FILLS[first]} the testcase prints one output, twice;"
         f" with {FILLS[other]} {OTHER_OUTPUT}"
     )
 
@@ -79,7 +79,7 @@ def _run_until_they_differ(run: Callable[[str], Observation]) -> dict[str, Obser
 
 def _describe_decision(clean: str, fails: str) -> str:
     return (
-        f"with what it never wrote filled with {FILLS[clean]} the testcase runs cleanly, twice;"
+        f"with its unwritten memory filled with {FILLS[clean]} the testcase runs cleanly, twice;"
         f" with {FILLS[fails]} it fails, twice"
     )
 

@@ -1,4 +1,4 @@
-"""Memory that a testcase never wrote decides by what it prints, where no output tells right from wrong."""
+"""Unwritten memory that decides the output of a testcase, where no output tells right from wrong."""
 
 from __future__ import annotations
 

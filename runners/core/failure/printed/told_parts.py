@@ -94,7 +94,7 @@ _SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.
 
 
 def _read_program(printed: str) -> Sequence[object]:
-    """Return a printed program as what makes two of them equal; empty for any other output."""
+    """Return the parts by which printed programs are compared; empty for any other output."""
     if _SCRIPT.search(printed):
         return [_normalize(row) for row in printed.splitlines() if row.strip()]
     operations = number_values(read_operations(printed))
