@@ -6,8 +6,10 @@ import os
 import platform
 import signal
 import sys
+import threading
 import traceback
 from types import FrameType
+from typing import NoReturn
 
 from bot.report.quote import clean_text, escape_commands
 from runners.core.errors import InfraError, ReprobotError, explain_shortage
@@ -43,12 +45,16 @@ def main() -> None:
         sys.stderr.close()  # the reader of the pipe has ended
         sys.exit(0)
     except Exception as error:
-        _exit_on_usage_error(error)
         try:
+            _exit_on_usage_error(error)
             code = _explain_failure(error)
-        except MemoryError:  # the explanation needs memory too
-            os.write(sys.stderr.fileno(), _NO_MEMORY)
+        except Exception as second:  # the explanation needs memory too
+            if not (_is_shortage(error) or _is_shortage(second)):
+                raise
+            os.write(2, _NO_MEMORY)
             code = InfraError.exit_code
+        if code == InfraError.exit_code:
+            _end_at_once(code)
         sys.exit(code)
 
 
@@ -77,6 +83,29 @@ def _explain_failure(error: Exception) -> int:
     )
     _print_error(text)
     return ReprobotError.exit_code
+
+
+def _is_shortage(error: Exception) -> bool:
+    try:
+        return explain_shortage(error) is not None
+    except Exception:  # nothing in there raises but for want of memory
+        return True
+
+
+def _end_at_once(code: int) -> NoReturn:
+    """End without CPython's own clean-up, after all sandboxes are closed.
+
+    Where memory has ended, that clean-up prints a line for each exception that it ignores (hundreds of them hide our
+    sentence), changes the exit code, or crashes.
+    """
+    try:
+        _stop_runs()
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
 
 
 def _exit_on_usage_error(error: Exception) -> None:

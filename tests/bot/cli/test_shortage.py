@@ -38,7 +38,9 @@ TOO_LITTLE = (45, 55, 65, 75)
 """MiB of address space: too little for the imports, for the plan, for a sandbox, for a thread. The exact place moves
 with the interpreter."""
 ENOUGH = 4096
-TRIES = 3
+TRIES = 5
+STEP = 300 << 10
+"""Bytes between the limits of two tries."""
 
 
 @pytest.mark.parametrize(
@@ -77,13 +79,15 @@ def reproduce(folder: Path, mib: int) -> tuple[subprocess.Popen[str], str, str]:
     """Run the command line with a limit of address space.
 
     CPython 3.11 can also loop for ever, or crash with a signal, if memory ends inside its own code, where none
-    of our statements runs: once in ten runs on a loaded machine. Such a run is repeated.
+    of our statements runs: in one of 200 runs, and at the same limit again. So such a run is repeated with another
+    limit.
     """
     (folder / "issue.md").write_text(ISSUE)
     words = [sys.executable, "-m", "bot", "reproduce", str(folder / "issue.md"), "--toolchain", "python"]
     words += ["--versions", "3.11", "--sandbox", "bubblewrap", "--no-bisect"]
-    limit = f"import os, resource, sys; resource.setrlimit({resource.RLIMIT_AS}, ({mib << 20},) * 2); "
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
+        size = (mib << 20) + attempt * STEP
+        limit = f"import os, resource, sys; resource.setrlimit({resource.RLIMIT_AS}, ({size},) * 2); "
         started = subprocess.Popen(
             [sys.executable, "-c", limit + "os.execv(sys.argv[1], sys.argv[1:])", *words],
             cwd=ROOT,
