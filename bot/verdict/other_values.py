@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
+from runners.core.failure.oracle import KEEPS, OUTPUT, PRINTS_EXPECTED
 from runners.core.failure.printed.output import are_equal_lines, split_lines
 from runners.core.findings import Vote, get_vote
 from runners.core.protocol import Answer, Claim, Exited, Finding, Observation, Outcome, Variant
@@ -116,7 +116,7 @@ def _get_cell(seen: Observation) -> tuple[str, str, Variant]:
 
 def rests_on_other_values(observations: Sequence[Observation]) -> bool:
     """True if a clean run is one only because its values are not the reported ones."""
-    return any(seen.why == PRINTS_OTHER_VALUES for seen in observations)
+    return any(seen.why == PRINTS_OTHER_VALUES or seen.why.startswith(KEEPS) for seen in observations)
 
 
 def _get_message(seen: Observation) -> str:

@@ -6,7 +6,7 @@ from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
-from runners.core.protocol import Cell, Exited, Finding, FindingKind, Observation, Outcome, Plan, StepResult
+from runners.core.protocol import Cell, Exited, Finding, FindingKind, Observation, Outcome, Plan, StepResult, Testcase
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
@@ -55,6 +55,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             prints_reference=plan.prints_reference,
             rows=plan.rows,
             caught=plan.caught,
+            given=_find_program(cell.testcase),
             compilers=toolchain.GUEST.compilers,
             renames={e.old: e.new for e in toolchain.DRIFT if e.new and _is_renaming(e)},
         ),
@@ -88,6 +89,12 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
         image=run.image,
         findings=(_make_drift_finding(moved),) if moved is not None and explained else (),
     )
+
+
+def _find_program(testcase: Testcase) -> str:
+    """Return the one MLIR program among the files; empty if there is none, or more."""
+    programs = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
+    return programs[0] if len(programs) == 1 else ""
 
 
 def _is_renaming(entry: DriftEntry) -> bool:

@@ -15,7 +15,7 @@ from bot.extract.blocks.sections import Cue, IssueSection, classify_heading
 from bot.extract.claim.code_remarks import find_stated_failure
 from bot.extract.claim.kinds import phrases
 from bot.extract.python.reference.caught import list_caught_labels
-from bot.extract.vocabulary import join_words
+from bot.extract.vocabulary import any_of, join_words
 from runners.core.failure.api_drift import NAME_MESSAGES
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
@@ -188,11 +188,7 @@ _TOLD_MESSAGE = re.compile(
     r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
 )
 _EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")
-_STATUS = re.compile(
-    r"(?<![\w.])(INVALID_ARGUMENT|NOT_FOUND|OUT_OF_RANGE|FAILED_PRECONDITION|UNIMPLEMENTED|RESOURCE_EXHAUSTED"
-    r"|UNAVAILABLE|PERMISSION_DENIED|ALREADY_EXISTS|INCOMPATIBLE|DATA_LOSS|ABORTED|INTERNAL)\b"
-)
-"""The names of status codes, which runtimes share with gRPC: https://grpc.io/docs/guides/status-codes."""
+_STATUS = re.compile(rf"(?<![\w.])({any_of(ALL_FAILURES.status_codes)})\b")
 _WISH = re.compile(
     r"\b(?:expect\w*|should|would|better|instead|wish|rather|prefer\w*|ideally|acceptable|either"
     r"|(?:i|we) (?:thought|assumed|believed?)|supposed to"

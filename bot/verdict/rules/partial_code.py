@@ -14,6 +14,7 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_
 from bot.verdict.rules.unquoted import list_failing, names_part
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
+from runners.core.failure.oracle import KEEPS
 from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 
 MAX_DEVICE = 60
@@ -197,6 +198,10 @@ def name_target(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict for which runs that print other values than the reported ones count as clean."""
+    kept = next((seen.why for seen in evidence.list_originals() if seen.why.startswith(KEEPS)), None)
+    if kept is not None and verdict.kind is VerdictKind.NOT_REPRODUCED:
+        told = f"{verdict.headline} Its output keeps {kept.removeprefix(KEEPS)}."
+        return add_grounds(replace(verdict, headline=told), Ground.OTHER_VALUES)
     if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):
         return verdict
     why = "the report does not say what is right: other values than the reported ones count as the right ones"

@@ -112,6 +112,8 @@ class FailureVocabulary:
     fatal_logs: tuple[FatalLog, ...] = ()
     relays: tuple[Relay, ...] = ()
 
+    status_codes: tuple[str, ...] = ()
+    """Names of the status codes of a runtime."""
     statuses: tuple[re.Pattern[str], ...] = ()
     """Messages of a runtime: groups ``code`` and ``m``."""
     status_packages: tuple[str, ...] = ()

@@ -7,11 +7,13 @@ import re
 from runners.core.toolchain.failures import DEVICES, FailureVocabulary, Relay, Sign, sign_of_missing_device
 from runners.core.toolchain.products import Product
 
-_STATUS = re.compile(
-    r"(?P<code>CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|"
-    r"RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|"
-    r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
+STATUS_CODES = (
+    *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"),
+    *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
+    *("INTERNAL", "UNAVAILABLE", "DATA_LOSS", "INCOMPATIBLE"),
 )
+"""gRPC's, and one of IREE's own: https://grpc.io/docs/guides/status-codes."""
+_STATUS = re.compile(rf"(?P<code>{'|'.join(STATUS_CODES)}); (?P<m>[^\n]{{1,600}})")
 
 _STATUS_OF_2020 = re.compile(
     r"(?<![\w.])(?P<code>INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
@@ -35,6 +37,7 @@ FAILURES = FailureVocabulary(
     relays=(
         Relay(exception="CompilerToolError", died=re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.MULTILINE)),
     ),
+    status_codes=STATUS_CODES,
     statuses=(_STATUS, _STATUS_OF_2020),
     status_packages=("iree.runtime",),
     flag_errors=(

@@ -17,7 +17,7 @@ from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.failure.oracle import PRINTS_EXPECTED, PRINTS_SIMILAR
+from runners.core.failure.oracle import KEEPS, PRINTS_EXPECTED, PRINTS_SIMILAR
 from runners.core.failure.printed.told_parts import mark_by_told_parts
 from runners.core.findings import HELPERS
 from runners.core.protocol import (
@@ -919,6 +919,17 @@ def test_a_similar_program_is_clean_only_beside_the_quoted_one() -> None:
     newest = observe("1.3", P, why=PRINTS_SIMILAR)
     older = observe("1.1", P, why=PRINTS_SIMILAR)
     assert judge(evidence((None, None, None, None), older, newest, plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
+
+
+def test_a_program_that_keeps_what_the_quoted_one_lost_is_not_as_reported() -> None:
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="a"))
+    why = f"{KEEPS}`util.align`, which the quoted program lacks"
+    newest, older = observe("1.3", P, why=why), observe("1.1", P, why=why)
+    verdict = judge(evidence((None, None, None, None), older, newest, plan=plan))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert verdict.headline.endswith(" Its output keeps `util.align`, which the quoted program lacks.")
+    assert Ground.OTHER_VALUES in verdict.grounds
     assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
 
 

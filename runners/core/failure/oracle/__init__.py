@@ -23,6 +23,7 @@ from runners.core.failure.oracle.classify import classify_run
 from runners.core.failure.oracle.completed import (
     ACCEPTED,
     COUNTED,
+    KEEPS,
     PRINTS_EXPECTED,
     PRINTS_OTHER_REFERENCE,
     PRINTS_SIMILAR,
@@ -49,6 +50,7 @@ __all__ = [
     "CHECKS",
     "COMPILER_DIAGNOSTIC",
     "COUNTED",
+    "KEEPS",
     "OUTPUT",
     "PRINTS_EXPECTED",
     "PRINTS_OTHER_REFERENCE",

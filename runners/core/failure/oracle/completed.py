@@ -19,7 +19,7 @@ from runners.core.failure.printed.pairs import (
     prints_array,
     prints_other_array,
 )
-from runners.core.failure.printed.program import compare_programs, find_other_operation
+from runners.core.failure.printed.program import compare_programs, find_kept_operation, find_other_operation
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResult
@@ -30,6 +30,10 @@ ACCEPTED = "runs to its end without an error, as reported"
 PRINTS_EXPECTED = "prints what the report expects"
 PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
 """Why a run is clean whose output has the values that the report expects."""
+
+
+KEEPS = "keeps an operation of the testcase: "
+"""The beginning of the reason for a run that is clean because it does not drop what the report says it drops."""
 
 
 def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -136,6 +140,10 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             return Classification(
                 outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
             )
+        case Reading.UNKNOWN if not claim.expected and (
+            kept := find_kept_operation(stdout, actual=claim.actual, given=context.given)
+        ):
+            return Classification(outcome=Outcome.PASS, why=f"{KEEPS}`{kept}`, which the quoted program lacks")
         case Reading.UNKNOWN if not claim.expected and (
             other := find_other_values(everything, context.vocabulary, actual=claim.actual)
             or find_other_operation(stdout, actual=claim.actual)

@@ -63,6 +63,8 @@ class OracleContext:
     """The printed rows that tell whether a result is right."""
     caught: Sequence[str] = ()
     """The texts that the testcase prints before an exception that it caught."""
+    given: str = ""
+    """The program that the testcase gives the compiler, if it gives one in a file of its own."""
     renames: Mapping[str, str] | None = None
     compilers: Collection[str] = ()
     """Programs of the toolchain that compile and do not run."""

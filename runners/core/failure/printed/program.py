@@ -88,6 +88,23 @@ def _may_be_renamed(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bo
     return len(before) == len(after) and len(pairs) == len(set(before)) == len(set(after))
 
 
+def find_kept_operation(printed: str, *, actual: str, given: str) -> str:
+    """Return the name of an operation of the input ``given`` that the printed program keeps and the quoted one lacks.
+
+    Empty without such an operation, if the quoted text is no whole function, or if the printed program has a name
+    that neither input nor quotation has: a release may have renamed an operation.
+    """
+    before, wrong, seen = (_count_operations(text) for text in (given, actual, printed))
+    if not (_FUNCTIONS & set(wrong) and _RETURNS & set(wrong)) or set(seen) - set(before) - set(wrong):
+        return ""
+    kept = (name for name, count in before.items() if name not in wrong and seen[name] >= count)
+    return next((name for name in kept if name not in _FUNCTIONS | _RETURNS), "")
+
+
+def _count_operations(text: str) -> Counter[str]:
+    return Counter(name for name, *_ in read_operations(text) if name not in ("#", "^"))
+
+
 def _leave_out_values(operation: Operation) -> Operation:
     return tuple(word for word in operation if not word.startswith("%"))
 
@@ -165,6 +182,7 @@ def read_constants(text: str) -> list[str]:
 
 
 _FUNCTIONS = {"func.func", "util.func", "func"}
+_RETURNS = {"func.return", "util.return"}
 _AROUND = {"builtin.module", "module"}
 _BLOCK = re.compile(r"\s*\^\w+(?:\([^\n]*\))?:")
 _OPERATION = re.compile(

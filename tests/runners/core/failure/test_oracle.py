@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.oracle import READ_BACK, Classification, Drift, OracleContext, classify_run, get_answer
+from runners.core.failure.oracle import (
+    KEEPS,
+    READ_BACK,
+    Classification,
+    Drift,
+    OracleContext,
+    classify_run,
+    get_answer,
+)
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -61,6 +69,16 @@ def steps(ended: Ended, *, stdout: str = "", stderr: str = "") -> list[StepResul
 def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **facts: object) -> Classification:
     context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, **facts)  # type: ignore[arg-type]  # its keywords
     return classify_run(ended, steps(ended, stdout=stdout, stderr=stderr), context)
+
+
+def test_a_run_that_keeps_an_operation_which_the_report_says_is_lost_is_clean() -> None:
+    program = "func.func @f(%n: i32) -> i32 {\n  %0 = util.align %n, %n : i32\n  return %0 : i32\n}"
+    lost = "func.func @f(%n: i32) -> i32 {\n  return %n : i32\n}"
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=lost)
+    clean = judge(claim, Exited(code=0), stdout=program, given=program)
+    assert (clean.outcome, clean.why.startswith(KEEPS)) == (Outcome.PASS, True)
+    assert judge(claim, Exited(code=0), stdout=lost, given=program).outcome is Outcome.MATCH
+    assert judge(claim, Exited(code=0), stdout=program).outcome is not Outcome.MATCH
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.printed.program import MAX_ROWS, compare_programs, find_other_operation, read_operations
+from runners.core.failure.printed.program import (
+    MAX_ROWS,
+    compare_programs,
+    find_kept_operation,
+    find_other_operation,
+    read_operations,
+)
 from runners.core.failure.printed.reading import Reading
 
 OLD = """module {
@@ -100,6 +106,35 @@ def test_a_huge_program_is_read_in_part() -> None:
 )
 def test_the_operation_that_another_program_has_is_told(printed: str, other: str) -> None:
     assert find_other_operation(printed, actual="%1 = linalg.pack %0\nreturn %1") == other
+
+
+ALIGNED = """util.func public @pad(%n: i32) -> i32 {
+  %c32 = arith.constant 32 : i32
+  %0 = util.align %n, %c32 : i32
+  util.return %0 : i32
+}"""
+ZERO = """module {
+  util.func public @pad(%arg0: i32) -> i32 {
+    %c0 = arith.constant 0 : i32
+    util.return %c0 : i32
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "quoted", "kept"),
+    [
+        (ALIGNED, ZERO, "util.align"),
+        (ZERO, ZERO, ""),  # as reported
+        (ALIGNED.replace("util.align %n", "arith.muli %n"), ZERO, ""),  # dropped as well, and something else is new
+        (ALIGNED + "\n" + ZERO.replace("arith.constant", "arith.zero"), ZERO, ""),  # a new name
+        (ALIGNED, "    %c0 = arith.constant 0 : i32\n    util.return %c0 : i32", ""),  # a passage may lack anything
+    ],
+)
+def test_an_operation_of_the_input_that_only_the_quoted_program_lacks_is_kept(
+    printed: str, quoted: str, kept: str
+) -> None:
+    assert find_kept_operation(printed, actual=quoted, given=ALIGNED) == kept
 
 
 def test_an_attribute_in_a_row_of_its_own_is_no_operation() -> None:
