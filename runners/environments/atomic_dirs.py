@@ -80,8 +80,12 @@ class AtomicDirs:
 
     def sum_recorded_bytes(self) -> int:
         """Return the length of the files of all entries, as their records say."""
-        records = (_read_record(self.root / self.kind / name) for name in self.list_names())
-        return sum(record.bytes for record in records if record is not None)
+        return sum(map(self.get_recorded_bytes, self.list_names()))
+
+    def get_recorded_bytes(self, name: str) -> int:
+        """Return the length of the files of an entry, as its record says; 0 without a record."""
+        record = _read_record(self.root / self.kind / name)
+        return 0 if record is None else record.bytes
 
     def measure_unused_s(self, name: str) -> float:
         """Return the seconds since an entry was last found or made; 0 if it is gone."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -41,6 +42,10 @@ from runners.environments.uv import Uv
 from runners.environments.wheels import WheelAssembler
 from runners.toolchains import find_toolchain
 
+UNUSED_S = 3600.0
+"""Seconds after its last use for which an environment is not removed."""
+TRIM_S = 2.0
+"""Seconds that a start may spend on a store above its limit."""
 CANARIES = "canaries"
 """Folder of the canaries' answers, one file for each copy of an environment (`runners.probe.canary`)."""
 BESIDE = ("builds", "compiler-caches", "guest", "history")
@@ -194,58 +199,73 @@ class Store:
         """Return the bytes that environments take on disk, with hard links counted once."""
         return measure_disk_bytes(self.root) - sum(measure_disk_bytes(self.root / part) for part in BESIDE)
 
-    def keep_within(self, limit_bytes: int) -> int:
-        """Call `trim` if the wheels' own records exceed the limit; return the bytes freed.
+    def keep_within(self, limit_bytes: int, *, seconds: float = TRIM_S) -> int:
+        """Trim if the wheels' own records exceed the limit, for at most ``seconds``; return the bytes freed.
 
-        Measuring the disk takes seconds, reading the records does not. Leftovers of killed uv processes go too.
+        A start waits for this. Measuring the disk of a full store takes minutes, so the records count. What is still
+        over the limit is removed by later starts. Leftovers of killed uv processes go too.
         """
         self.uv.remove_old_drafts()
-        if self._wheels.sum_recorded_bytes() <= limit_bytes:
+        size = self._wheels.sum_recorded_bytes()
+        if size <= limit_bytes:
             return 0  # environments and uv's cache are hard links to the wheels
         try:
-            return self.trim(limit_bytes)
+            return self._trim_from(size, limit_bytes, unused_s=UNUSED_S, end=time.monotonic() + seconds)
         except OSError:  # a read-only store does not grow, and what it has can be used
             return 0
 
-    def trim(self, limit_bytes: int, *, unused_s: float = 3600.0) -> int:
+    def trim(self, limit_bytes: int, *, unused_s: float = UNUSED_S) -> int:
         """Remove environments, longest unused first, until the store is within the limit; return the bytes freed.
 
-        An environment that was used in the last ``unused_s`` seconds stays: a sandbox may show it. Without another,
-        nothing is measured: a start in a full store would else take minutes.
+        An environment that was used in the last ``unused_s`` seconds stays: a sandbox may show it.
         """
+        if not self._list_removable(unused_s):
+            return 0  # nothing is measured
+        before = self.measure_size()
+        self._trim_from(before, limit_bytes, unused_s=unused_s, end=float("inf"))
+        return before - self.measure_size()
+
+    def _list_removable(self, unused_s: float) -> tuple[str, ...]:
         names = self._environments.list_names()
-        removable = tuple(takewhile(lambda name: self._environments.measure_unused_s(name) >= unused_s, names))
-        if not removable:
-            return 0
-        before = size = self.measure_size()
-        for name in removable:
-            if size <= limit_bytes:
+        return tuple(takewhile(lambda name: self._environments.measure_unused_s(name) >= unused_s, names))
+
+    def _trim_from(self, size: int, limit_bytes: int, *, unused_s: float, end: float) -> int:
+        """Remove environments and their wheels until ``size`` is within the limit or the clock reads ``end``.
+
+        Return the bytes by which ``size`` shrank: the records of the wheels, and what the environments share with
+        none.
+        """
+        before, packages = size, set[str]()
+        for name in self._list_removable(unused_s):
+            if size <= limit_bytes or time.monotonic() >= end:
                 break
             size -= measure_unshared_bytes(self.root / "environments" / name)
             self._environments.remove(name)
             for answer in (self.root / CANARIES).glob(f"{name}~*"):
                 answer.unlink(missing_ok=True)
-            if self._remove_unused_wheels(unused_s):  # most files of an environment are links to those of its wheels
-                size = self.measure_size()
+            for wheel in self._list_unused_wheels(unused_s):
+                size -= self._wheels.get_recorded_bytes(wheel)
+                packages |= {
+                    record.name.partition("-")[0]
+                    for record in (self.root / "wheels" / wheel / "site").glob("*.dist-info")
+                }
+                self._wheels.remove(wheel)
+        if packages:
+            self.uv.forget(*sorted(packages))  # its cache shares the files of the wheels
         return before - size
 
-    def _remove_unused_wheels(self, unused_s: float) -> int:
-        """Remove wheels that no environment has, also from uv's cache, which shares their files.
+    def _list_unused_wheels(self, unused_s: float) -> list[str]:
+        """Return the wheels that no environment has.
 
-        Return the number of removed wheels.
+        A wheel that was used just now may belong to an environment that another process assembles.
         """
-        removed = 0
         locks = [path.read_text(encoding="utf-8") for path in self.root.glob("environments/*/lock.txt")]
         used = {line.rpartition(":")[2] for lock in locks for line in lock.splitlines()}
-        for name in self._wheels.list_names():
-            # A wheel that was used just now may belong to an environment that another process assembles.
-            if name.partition("-")[0] in used or self._wheels.measure_unused_s(name) < unused_s:
-                continue
-            for record in (self.root / "wheels" / name / "site").glob("*.dist-info"):
-                self.uv.forget(record.name.partition("-")[0])
-            self._wheels.remove(name)
-            removed += 1
-        return removed
+        return [
+            name
+            for name in self._wheels.list_names()
+            if name.partition("-")[0] not in used and self._wheels.measure_unused_s(name) >= unused_s
+        ]
 
     def clean(self) -> int:
         """Remove everything; return the bytes freed.

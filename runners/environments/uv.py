@@ -135,9 +135,9 @@ class Uv:
             failure = self._classify_failure(done.stderr, "installing an environment")
             raise failure if isinstance(failure, InfraError) else InfraError(f"uv cannot install a lock: {failure}")
 
-    def forget(self, package: str) -> None:
-        """Drop a package from the cache, so that it is downloaded anew."""
-        self._run(["cache", "clean", package])
+    def forget(self, *packages: str) -> None:
+        """Drop packages from the cache, so that they are downloaded anew."""
+        self._run(["cache", "clean", *packages])
 
     def remove_old_drafts(self) -> None:
         """Remove the folders into which uv was unpacking when it was killed, once they are a day old."""

@@ -584,6 +584,23 @@ def test_keep_within_trims_only_above_the_limit(store: Store, wheels: Path) -> N
     assert not old.folder.exists()
 
 
+def test_a_start_removes_for_a_limited_time_and_measures_nothing(
+    store: Store, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One start stood still for five minutes: it measured a million files once for each environment."""
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
+    build_wheel(wheels, "huge", "1.0", {"huge.bin": "x" * 3_000_000})
+    made = [store.get_environment(replace(RELEASE, distributions=(f"{name}==1.0",))) for name in ("large", "huge")]
+    for at, folder in enumerate((*(one.folder for one in made), *(store.root / "wheels").iterdir())):
+        os.utime(folder, (at, at))
+    monkeypatch.setattr("runners.environments.store.measure_disk_bytes", lambda folder: pytest.fail(f"{folder}"))
+    assert store.keep_within(0, seconds=-1.0) == 0
+    assert [one.folder.exists() for one in made] == [True, True]
+    assert store.keep_within(4_000_000) > 3_000_000
+    assert [one.folder.exists() for one in made] == [False, True]
+    assert store.keep_within(4_000_000) == 0
+
+
 def test_trim_keeps_environments_that_may_be_in_use(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that was used just now stays with any limit. Then the disk is not measured either.
 
