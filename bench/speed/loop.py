@@ -66,7 +66,7 @@ ISSUES = {
     "take-columns-reordered": "TVM, the testcase is invalid",
     "equal-on-bool-tensors": "TVM, confirmed",
     "topk-repeated-values-from-source-build": "TVM, not reproduced",
-    "named-add-unknown-after-upgrade": "IREE: the newest release does not know an operation",
+    "named-add-unknown-after-upgrade": "IREE: an operation in the notation of older releases",
     "unused-tensor-argument-crash": "IREE, a crash, fixed",
     "f16-row-sums-stuck-at-256": "IREE, a regression: wrong values on the command line",
     "python-float-argument-arrives-as-zero": "IREE, wrong values through Python, fixed",

@@ -135,6 +135,11 @@ _CUE_WORDS = (
         r"(?: (?:with|on|of|from|in|for)\b[^:\n]{0,60}| ?\([^()\n]{1,60}\))?\W*:\W*$",
     ),
     (
+        Cue.OUTPUT,
+        r"^\W*(?:the )?(?:(?:very )?(?:last|first)|relevant|interesting|important|offending)\b[^:\n]{0,20}"
+        r"\b(?:lines?|rows?|parts?|bits?|piece|statement)\b(?: (?:of|from|in)\b[^:\n]{0,40}| (?:is|are))?\W*:\W*$",
+    ),
+    (
         Cue.FAILS,
         r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"
         r"|\((?:incorrect|wrong|fail(?:s|ing|ure)?|bad|broken|buggy|crash(?:es)?|not ok)\)\W*$",

@@ -81,6 +81,8 @@ def read_quoted_output(
             right = read_cue(above) in (Cue.EXPECTED, Cue.WORKS)
             right = right or classify_heading(prose.section) is IssueSection.EXPECTED
             (expected if right else actual).append(results)
+        elif (alone := _SPAN_ALONE.fullmatch(prose.text.strip())) and read_cue(above) is Cue.OUTPUT:
+            actual.append(alone["row"])
         else:
             _read_sentence(prose.text, actual, expected, good)
         above = prose.text
@@ -98,6 +100,10 @@ def read_quoted_output(
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(_drop_parts(expected))
+
+
+_SPAN_ALONE = re.compile(r"`{1,2}(?P<row>[^`\n]{1,2000})`{1,2}")
+"""A paragraph that is a code span, as people quote one printed row: ``prints``, and the row below."""
 
 
 def _is_of_another(intro: str) -> bool:

@@ -75,6 +75,8 @@ _GOOD_AFTER = re.compile(
     r"(?:all |still |just |to |be |perfectly |also )*(?:good|fine|ok|okay|works?|worked|correct|unaffected"
     r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))"
     r"(?!\w*\s+(?:with|on|in|using|until|at)\b))"
+    r"|^[`'\"*)]*\s*(?:also |still |just )?(?:compiled|accepted|handled|lowered|ran) (?:it|this|that|the same)\b"
+    r"(?! (?:wrong|incorrect))"
     r"|^[`'\"*)]*\s*still (?:did|does|handle[sd]) (?:this|it|that|so)\b(?! (?:wrong|incorrect|too))",
     re.I,
 )
@@ -141,7 +143,17 @@ def _find_named_together(passage: Passage) -> Iterator[str]:
         yield found["sha"] or "main"
 
 
+_SHOWN_FROM = re.compile(
+    r"\b(?:traces?|tracebacks?|backtraces?|stack|outputs?|logs?|dump|errors?|messages?|numbers|ir|above|this|that)"
+    r" (?:is|are|was|were|comes?|came) (?:all )?from[\s`'\"*v(=]*$",
+    re.I,
+)
+"""Words before the build whose failure the report shows."""
+
+
 def _is_good(before: str, after: str) -> bool:
+    if _SHOWN_FROM.search(before):
+        return False
     if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before) or _GOOD_AFTER.match(after):
         return True
     if _GOOD_LATER.match(after) and not _NEGATED.search(after[:50]):

@@ -16,7 +16,7 @@ from itertools import islice
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.python.complete import add_imports, bind_defaults, call_main, find_needs, leave_out_imports
-from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
+from bot.extract.python.grouping import Unit, group_units, is_decoy, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
 from bot.extract.python.parse import parse_python
@@ -154,7 +154,7 @@ def _score_program(members: Sequence[Unit], code: str, missing: Sequence[Missing
         + 1.0 * (main.section is IssueSection.STEPS)
         + 2.0 * (main.cue is Cue.REPRO)
         + 1.5 * (main.cue is Cue.FAILS)
-        - 3.0 * (main.cue in DECOY_CUES)
+        - 3.0 * is_decoy(members[-1])
         - 3.0 * (main.cue is Cue.WORKS)
         - 2.0 * (main.section in (IssueSection.CONTEXT, IssueSection.EXPECTED))
         + 0.5 * min(6, len(words & context.claim_words))

@@ -82,7 +82,7 @@ def _is_entry(node: ast.FunctionDef) -> bool:
 DECOY_CUES = {Cue.QUOTED, Cue.OUTPUT, Cue.EXPECTED}
 
 
-def _is_decoy(unit: Unit) -> bool:
+def is_decoy(unit: Unit) -> bool:
     """True for code that is only shown: quoted source, a dump, the expected result."""
     unknown = _list_unknown_names(unit)
     stands_alone = bool(unit.imports) and not unknown
@@ -119,8 +119,8 @@ def _list_unknown_names(unit: Unit) -> tuple[str, ...]:
 def group_units(units: Sequence[Unit]) -> list[tuple[int, ...]]:
     """Return candidate programs as indices into ``units``, in the order of the testcase."""
     whole = [i for i, u in enumerate(units) if not _is_excerpt(u)]
-    seeds = [i for i in whole if units[i].acts and not _is_decoy(units[i])]
-    seeds = seeds or [i for i in whole if not _is_decoy(units[i])] or whole
+    seeds = [i for i in whole if units[i].acts and not is_decoy(units[i])]
+    seeds = seeds or [i for i in whole if not is_decoy(units[i])] or whole
     providers = _index_providers(units)
     groups = dict.fromkeys(_add_followers(_collect_needed(seed, units, providers), units) for seed in seeds)
     return [g for g in groups if not any(set(g) < set(o) and _is_extended_by(g, o, units) for o in groups)]
@@ -196,7 +196,7 @@ def _add_followers(group: tuple[int, ...], units: Sequence[Unit]) -> tuple[int, 
     bound = set().union(*(units[i].names.bound for i in group))
     for i in range(max(group) + 1, len(units)):
         unit = units[i]
-        if not unit.acts or _is_decoy(unit) or unit.piece.cue is Cue.WORKS or unit.imports & _COMPILERS:
+        if not unit.acts or is_decoy(unit) or unit.piece.cue is Cue.WORKS or unit.imports & _COMPILERS:
             continue
         unknown = _list_unknown_names(unit)
         if unknown and set(unknown) <= bound:

@@ -103,21 +103,28 @@ def _reject_foreign(parsed: ParsedIssue, repro: Repro, allowed: Mapping[str, str
     """Refuse a program that never names the compiler, such as the same call in another framework.
 
     The compiler has no part in how such a program ends. A missing module, and a package that the operator allows, may
-    call the compiler. So may another package, if the quoted stack goes through the compiler: its plug-in is missing.
+    call the compiler. So may another package, if the quoted stack goes through the compiler, or a comment names the
+    compiler (``JAX_PLATFORMS=iree_cpu``): its plug-in is missing.
     """
     packages = vocabulary_of(repro.testcase.toolchain).python.packages
-    names = "|".join(map(re.escape, sorted({*packages, *allowed})))
-    code = "\n".join([*repro.testcase.files.values(), *(" ".join(step) for step in repro.testcase.steps)])
-    if repro.missing or not packages or re.search(rf"(?<![A-Za-z0-9])(?:{names})", code, re.I):
+    named = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, sorted({*packages, *allowed}))) + ")", re.I)
+    remarked = "\n".join([*repro.testcase.files.values(), *(" ".join(step) for step in repro.testcase.steps)])
+    code = _REMARK.sub("", remarked)
+    if repro.missing or not packages or named.search(code):
         return None
     through = next((name for found in _IMPORTED.finditer(code) if (name := found[1]) not in packages), None)
-    if through is not None and any(is_raised_by_compiler(parsed, piece.text) for piece in parsed.pieces):
+    raised = any(is_raised_by_compiler(parsed, piece.text) for piece in parsed.pieces)
+    if through is not None and (raised or named.search(remarked)):
         reason = f"The program calls the compiler through `{through}`, which no environment here joins with it."
         missing = (Missing(kind=PRODUCT, name=through),)
         return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain, missing=missing)
     reason = "The program in the report never calls the compiler."
     missing = (Missing(kind=CALL, name="the code that calls the compiler"),)
     return NoRepro(reason=reason, claim=repro.claim, toolchain=parsed.toolchain, missing=missing)
+
+
+_REMARK = re.compile(r"(?:(?<=\s)|^)#[^\n\"']*$", re.M)
+"""A comment without quotes. One with quotes may be a part of a string."""
 
 
 def _collect_claim_words(parsed: ParsedIssue) -> frozenset[str]:

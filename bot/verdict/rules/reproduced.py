@@ -116,7 +116,7 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
     used = evidence.find_indices(*bad, *((came.older,) if came and came.older else ()))
     if came is not None and came.older is not None:
         return make_verdict(
-            VerdictKind.REGRESSION,
+            _choose_kind(evidence, evidence.find_versions(Answer.GOOD)),
             grounds,
             _describe_regression(evidence, bad, came.older),
             list_skipped(came),
@@ -181,7 +181,8 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
                     evidence.find_indices(last_bad, first_good, newest),
                 )
         if ported is Answer.GOOD:
-            reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
+            anew = f" {_name_port(evidence, newest)}, it runs cleanly on {newest}, {name_newest(evidence)}, too."
+            reasons.append(f"{newest} does not run it as posted")
         elif not anew:
             reasons.append(f"{newest} cannot run it as posted")
         grounds = (*grounds, Ground.PORTED if ported is Answer.GOOD else Ground.NEWEST_SILENT)
@@ -192,6 +193,12 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
         reasons,
         evidence.find_indices(last_bad, first_good) + (() if answers.get(newest) is Answer.GOOD else ported_there),
     )
+
+
+def _name_port(evidence: Evidence, version: str) -> str:
+    """Return what was changed for the ported runs of a build, as the beginning of a sentence."""
+    ported = [one for one in evidence.observations if one.variant is Variant.PORTED and one.version == version]
+    return "In today's notation" if all(one.notation_only for one in ported) else "Ported to a newer API"
 
 
 def _describe_clean(evidence: Evidence, first_good: str) -> str:
@@ -360,23 +367,27 @@ def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequen
 
 
 def _judge_failing_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
-    """Return the verdict where early builds run the text as posted, and later ones fail as reported with their API.
-
-    A fork says little about a change between releases: beside clean forks alone the failure is only confirmed.
-    """
+    """Return the verdict where early builds run the text as posted, and its port fails as reported on later ones."""
     order, newest = evidence.plan.order, evidence.plan.order[-1]
     if newest not in bad or not all(order.index(old) < order.index(new) for old in good for new in bad):
         return None
-    forks = {seen.version for seen in evidence.observations if seen.fork}
-    kind = VerdictKind.CONFIRMED if forks.issuperset(good) else VerdictKind.REGRESSION
     return make_verdict(
-        kind,
+        _choose_kind(evidence, good),
         (*list_grounds(evidence, newest, Variant.PORTED), Ground.PORTED),
         f"Ported to a newer API, it fails as reported on {name_releases(evidence, bad, Variant.PORTED)}, the newest"
         f" release included; as posted, it runs cleanly on {name_releases(evidence, good)}.",
         (),
         evidence.find_indices(*bad, variants=(Variant.PORTED,)) + evidence.find_indices(good[-1]),
     )
+
+
+def _choose_kind(evidence: Evidence, good: Sequence[str]) -> VerdictKind:
+    """Return the kind of verdict on a failure of the newest release beside clean older builds.
+
+    A fork says little about a change between releases: beside clean forks alone the failure is only confirmed.
+    """
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    return VerdictKind.CONFIRMED if forks.issuperset(good) else VerdictKind.REGRESSION
 
 
 def _judge_on_forks(evidence: Evidence, variant: Variant) -> Verdict:

@@ -15,7 +15,7 @@ MAX_FRAMES = 8
 
 PY_FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,300}))?$')
 _NATIVE_FRAME = re.compile(
-    r"^\s*(?:\[bt\] )?(?:#?\(?\d+\)?:?)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?"
+    r"^\s*(?:\[bt\] )?(?:#?\(?\d+\)?:?|\.{3}|…)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?"
     r"(?P<name>(?:[a-z]+ )?[A-Za-z_(][^\n]{0,600})$"
 )
 _NOISE_FRAMES = (

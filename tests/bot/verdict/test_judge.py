@@ -1044,6 +1044,32 @@ def test_a_port_that_fails_on_the_newest_release_counts_beside_early_builds_that
     assert judge(between).kind is VerdictKind.INCONCLUSIVE
 
 
+def test_a_failure_beside_clean_forks_alone_is_no_regression() -> None:
+    """Three of three such answers were wrong: a fork lacks what the release has, or has what it lacks."""
+    fork = observe("1.0", P, fork="a fork at 123")
+    assert judge(evidence((None, M, M, M), fork)).kind is VerdictKind.CONFIRMED
+    assert judge(evidence((P, M, M, M))).kind is VerdictKind.REGRESSION
+    assert judge(evidence((None, P, M, M), fork)).kind is VerdictKind.REGRESSION
+
+
+def test_a_clean_newest_release_in_todays_notation_is_said() -> None:
+    refused = observe("1.3", S, signature=Signature(type="mlir-error", message="custom op 'a.b' is unknown"))
+    ported = observe("1.3", P, variant=Variant.PORTED, notation_only=True)
+    verdict = judge(evidence((M, M, P, None), refused, ported))
+    assert verdict.kind is VerdictKind.FIXED
+    assert "In today's notation, it runs cleanly on 1.3, the newest release, too." in verdict.headline
+
+
+def test_a_check_of_the_testcase_tells_how_the_error_looks() -> None:
+    """Such a report needs no quoted message, and another output of the newest release changes nothing."""
+    claim = Claim(kind=ClaimKind.ERROR)
+    runs = [observe(version, P, excerpt=version) for version in ("1.1", "1.3")]
+    unquoted = msgspec.structs.replace(PLAN, claim=claim)
+    checked = msgspec.structs.replace(unquoted, checks_itself=True)
+    assert judge(evidence((None,) * 4, *runs, plan=checked)).kind is VerdictKind.NOT_REPRODUCED
+    assert judge(evidence((None,) * 4, *runs, plan=unquoted)).kind is VerdictKind.INCONCLUSIVE
+
+
 def test_runs_that_disagree_on_forks_only_are_not_testable() -> None:
     """A fork's runs tell nothing about the releases, which lack the API."""
     drawn = [observe("1.0", outcome, fork="a fork at 123", attempt=at) for at, outcome in enumerate((M, M, P), 1)]

@@ -46,8 +46,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
-    if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and draft.actual and draft.expected:
-        kind = ClaimKind.WRONG_RESULT  # the time is a consequence: it shows what is printed, and what should be
+    if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and _shows_cause(source, draft):
+        kind = ClaimKind.WRONG_RESULT
     draft = replace(draft, kind=kind)
     counted = _count(source, draft)
     if counted is not None:
@@ -58,6 +58,19 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     return _name_failure(source, draft)
 
 
+def _shows_cause(source: ClaimSource, draft: Draft) -> bool:
+    """True for a report on time or memory that shows what is printed: the time is a consequence of that.
+
+    It also shows what should be printed, or its title speaks neither of time nor of memory, and nor does the output.
+    """
+    costs = (phrases.SLOW, phrases.MEMORY)
+    titled = any(one.search(source.title) for one in costs)
+    measured = any(one.search(draft.actual) for one in (*costs, _AMOUNT))
+    return bool(draft.actual) and (bool(draft.expected) or not (titled or measured))
+
+
+_AMOUNT = re.compile(r"\d ?(?:ns|[uµm]s|s|sec\w*|min\w*|h|[KMG]i?B|bytes|%)\b|\d+:\d\d\b|\btime\b", re.I)
+"""An amount of time or memory, as a measuring program prints it."""
 _UNTOLD = frozenset({ClaimKind.UNKNOWN, ClaimKind.ERROR})
 
 

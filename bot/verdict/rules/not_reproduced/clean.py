@@ -155,7 +155,9 @@ def _is_absent(evidence: Evidence, version: str | None) -> bool:
 
 
 def _quotes_no_error(evidence: Evidence) -> bool:
-    return quotes_no_failure(evidence) and evidence.plan.claim.kind is ClaimKind.ERROR
+    """True if nothing tells how the reported error looks: no quoted message, and no check of the testcase's own."""
+    plan = evidence.plan
+    return quotes_no_failure(evidence) and plan.claim.kind is ClaimKind.ERROR and not plan.checks_itself
 
 
 def _find_changed_output(evidence: Evidence) -> str | None:

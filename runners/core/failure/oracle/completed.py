@@ -11,7 +11,13 @@ from runners.core.failure.normalize import split_tokens
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
-from runners.core.failure.printed.output import find_other_values, read_output, read_twins
+from runners.core.failure.printed.output import (
+    find_other_values,
+    prints_code,
+    read_attribute,
+    read_output,
+    read_twins,
+)
 from runners.core.failure.printed.pairs import (
     compare_labelled_rows,
     compare_last_values,
@@ -106,6 +112,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
     paired = context.prints_reference and compare_last_values(claim.actual) is Reading.WRONG
     if paired and (told := _classify_pair(stdout)) is not None:
         return told
+    if not claim.expected and (attribute := read_attribute(stdout, actual=claim.actual)) is not None:
+        return _classify_attribute(claim, *attribute)
     reading = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
     if reading is None:
         reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
@@ -113,6 +121,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             reading = Reading.UNKNOWN
         if reading is Reading.UNKNOWN and prints_array(stdout, claim.expected):
             reading = Reading.UNKNOWN if prints_array(claim.actual, claim.expected) else Reading.RIGHT
+        if reading is Reading.UNKNOWN and prints_code(stdout, expected=claim.expected, actual=claim.actual):
+            reading = Reading.RIGHT
     match reading:
         case Reading.WRONG:
             return Classification(
@@ -160,6 +170,18 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
             )
         case _ as never:
             assert_never(never)
+
+
+def _classify_attribute(claim: Claim, is_wrong: bool, shown: str) -> Classification:
+    """Return the outcome of a run by the one attribute that the report quotes."""
+    if is_wrong:
+        why = "prints what the report calls wrong"
+        return Classification(outcome=Outcome.MATCH, why=why, signature=make_output_signature(claim))
+    return Classification(
+        outcome=Outcome.OTHER_FAILURE,
+        why="runs to its end and prints other values than the report quotes",
+        signature=Signature(type=OUTPUT, message=shown),
+    )
 
 
 def _quotes_last_row(actual: str, stdout: str) -> bool:

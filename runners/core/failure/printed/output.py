@@ -49,6 +49,8 @@ _DIFFERENCE = re.compile(
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
+    if not expected and (reading := _read_elided(output, actual)) is not None:
+        return reading
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
     wrong, right = (_read_lines(text, vocabulary)[:MAX_LINES] for text in (actual, expected))
     try:
@@ -81,6 +83,21 @@ def _keep_signs(line: Line) -> Line:
     return tuple(NEGATIVE_ZERO if token == 0 and str(token).startswith("-") else token for token in line)
 
 
+def _read_elided(output: str, actual: str) -> Reading | None:
+    """Compare the reported rows with "..." by their text; None if the other rows of the report decide.
+
+    Such a row is left out of any other comparison. Where all values stand in such rows, the rows without values tell
+    nothing: a program prints these whatever its result.
+    """
+    rows = [row.strip() for row in actual.splitlines()[:MAX_LINES] if row.strip()]
+    elided = {row for row in rows if "..." in row and _NUMBER.search(row)}
+    if not elided:
+        return None
+    if elided & {row.strip() for row in output.splitlines()[-MAX_LINES:]}:
+        return Reading.WRONG
+    return None if any(_has_value(line) for line in split_lines(actual)) else Reading.UNKNOWN
+
+
 def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
     """Return the printed line that has the words of a reported line and other values; empty if there is none.
 
@@ -99,11 +116,97 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
         same = [all(map(_is_same_token, one, line)) for one in known]
         if not known or not (labelled or is_array) or same[-1]:
             continue
-        text = " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
+        text = _join_tokens(line)
         if not any(same):
             return text
         quoted = quoted or text
-    return quoted
+    return quoted or _find_other_form([line for lines in reported.values() for line in lines], printed)
+
+
+MIN_LABELS, MAX_LABELS = 6, 40
+"""Words in a row that identify a reported line whose values stand in other brackets."""
+MAX_FORMS = 5
+"""Reported lines that are looked for in this way."""
+
+
+def _find_other_form(reported: Sequence[Line], printed: Sequence[Line]) -> str:
+    """Return the passage with the words of a reported line and other values; empty if there are several.
+
+    A list may have another depth or length: ``sizes = [8, 16]`` became ``sizes = [8, [8]]``.
+    """
+    for line in reported[:MAX_FORMS]:
+        words = [token for token in line if _is_word(token)]
+        if not MIN_LABELS <= len(words) <= MAX_LABELS:
+            continue
+        passages = {passage for other in printed if (passage := _cut_passage(other, words))}
+        if len(passages) == 1:
+            passage = passages.pop()
+            if _list_values(passage) != _list_values(_cut_passage(line, words)):
+                return _join_tokens(passage)
+    return ""
+
+
+def _list_values(line: Line) -> list[Token]:
+    """Return the values of a line with the brackets of their lists."""
+    return [token for token in line if _is_value(token) or token in ("[", "]")]
+
+
+MAX_PASSAGE = 400
+"""Tokens of a printed line that are searched for the words of another."""
+
+
+def _cut_passage(line: Line, words: Sequence[Token]) -> Line:
+    """Return the part of a line with ``words`` as its only words, one after another; empty without such a part."""
+    places = [at for at, token in enumerate(line[:MAX_PASSAGE]) if _is_word(token)]
+    for first in range(len(places) - len(words) + 1):
+        if [line[at] for at in places[first : first + len(words)]] == words:
+            end = places[first + len(words)] if first + len(words) < len(places) else len(line)
+            return line[places[first] : end]
+    return ()
+
+
+def _is_word(token: Token) -> bool:
+    return isinstance(token, str) and token.isidentifier() and not _is_value(token)
+
+
+def _join_tokens(line: Line) -> str:
+    return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
+
+
+_TEXT = r"\"[^\"\n]{0,4000}\""
+_ATTRIBUTE = re.compile(rf"(?P<name>[A-Za-z_][\w.]{{2,80}}) ?= ?(?P<text>{_TEXT})[,;]?")
+
+
+def read_attribute(output: str, *, actual: str) -> tuple[bool, str] | None:
+    """Compare the one attribute with a text that a report quotes, ``cpu_features = ""``, with the output's.
+
+    Return whether the output has the quoted text, and the output's attribute. None if the report quotes anything
+    else, or if the output has no such attribute, or several texts.
+    """
+    quoted = _ATTRIBUTE.fullmatch(actual.strip())
+    if quoted is None:
+        return None
+    name = re.escape(quoted["name"])
+    found = set(re.findall(rf"(?<![\w.]){name} ?= ?({_TEXT})", output))
+    if len(found) != 1:
+        return None
+    text = found.pop()
+    return text == quoted["text"], f"{quoted['name']} = {text}"[:200]
+
+
+MIN_CODE_WORDS = 4
+"""Words of a name or of an expression that tells a run, wherever in a row the output has it."""
+
+
+def prints_code(output: str, *, expected: str, actual: str) -> bool:
+    """True if a row of the output has the code that the report expects, and the quoted output does not have it.
+
+    The code is one row without spaces, such as the name of an instruction: ``mbarrier.arrive.shared::cluster.b64``.
+    """
+    code = expected.strip()
+    if len(re.findall(r"\w+", code)) < MIN_CODE_WORDS or re.search(r"\s", code) or code in actual:
+        return False
+    return re.search(rf"(?<!\w){re.escape(code)}(?!\w)", output) is not None
 
 
 def are_equal_lines(one: Sequence[Line], other: Sequence[Line]) -> bool:

@@ -83,7 +83,9 @@ _CUT = "[…]"
 
 
 def _ends_well(plan: Plan, seen: Observation) -> bool:
-    return seen.variant is Variant.ORIGINAL and seen.device == plan.device and seen.ended == Exited(code=0)
+    """True for a run of the posted program, also in the notation of the build, that ended with exit code 0."""
+    is_posted = seen.variant is Variant.ORIGINAL or (seen.variant is Variant.PORTED and seen.notation_only)
+    return is_posted and seen.device == plan.device and seen.ended == Exited(code=0)
 
 
 def _is_unjudged(seen: Observation) -> bool:
@@ -240,14 +242,18 @@ def _normalize(text: str) -> str:
     return " ".join(_ALIASES.sub(r"\1", _NAMES.sub("%", text)).split())
 
 
-def _flatten(printed: str) -> str:
-    """Return a printed program as it is compared with parts."""
-    return _NOTATION.sub("", _normalize(printed))
+_BRACKETS = re.compile(r"[<>{}\s]+")
+"""Attributes stand in ``{…}``, in ``<…>`` or in ``<{…}>``, depending on the release."""
+
+
+def _flatten(text: str) -> str:
+    """Return a printed program, or a part, as the two are compared."""
+    return _BRACKETS.sub(" ", _NOTATION.sub("", _normalize(text)))
 
 
 def _has(printed: str, part: Part) -> bool:
     """True if the part stands in the program, as whole words. ``vector.*`` is any name with that beginning."""
-    named = _NOTATION.sub("", part.text)
+    named = _flatten(part.text).strip()
     text = named.removesuffix("*")
     begin = r"(?<![\w.])" if text[:1].isalnum() else ""
     end = r"(?!\w)" if text == named and text[-1:].isalnum() else ""

@@ -22,14 +22,14 @@ check_called = read_called(
 )
 DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_call),
-    Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_source_text),
+    Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_source_text, finds_undefined=True),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_unwritten_tensors, finds_undefined=True),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_bounds),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=check_definitions, votes=True),
     Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=bisect_passes, needs_reproducible=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
-    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text)),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_source_text), finds_undefined=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(check_unwritten_tensors), finds_undefined=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_called, votes=True),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=read_embedded(compile_only(bisect_passes)), needs_reproducible=True),

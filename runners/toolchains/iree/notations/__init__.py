@@ -11,10 +11,16 @@ import re
 
 from runners.core.packages.versions import order_version
 from runners.core.toolchain.rewriting import NotationChange
-from runners.toolchains.iree.notations import iree, stablehlo, tosa, upstream
+from runners.toolchains.iree.notations import iree, properties, stablehlo, tosa, upstream
 from runners.toolchains.iree.notations.rule import Notation
 
-NOTATIONS = (*upstream.NOTATIONS, *stablehlo.NOTATIONS, *tosa.NOTATIONS, *iree.NOTATIONS)
+NOTATIONS = (
+    *upstream.NOTATIONS,
+    *stablehlo.NOTATIONS,
+    *tosa.NOTATIONS,
+    *iree.NOTATIONS,
+    *properties.NOTATIONS,
+)
 
 
 def port_notations(text: str, version: str) -> tuple[str, tuple[NotationChange, ...]]:

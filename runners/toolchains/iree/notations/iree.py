@@ -197,14 +197,6 @@ NOTATIONS = (
     make_rename(
         *("iree_linalg_ext.softmax", "linalg.softmax", r"\biree_linalg_ext\.softmax\b", "linalg.softmax"),
     ),
-    make_rename(
-        *("attention {indexing_maps = […]}", "attention <{indexing_maps = […]}>"),
-        r"\b(iree_linalg_ext\.(?:online_)?attention\s{0,80})"
-        r"(\{\s*indexing_maps\s*=\s*\[[^\[\]{}]{1,4000}\]\s*"
-        r"(?:,\s*decomposition_config\s*=\s*\{[^{}]{0,400}\}\s*)?\})",
-        r"\1<\2>",
-        "3.13.0",
-    ),
     Notation(
         old="iree_linalg_ext.pack … : (A B) -> B",
         new="linalg.pack … : A -> B",

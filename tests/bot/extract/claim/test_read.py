@@ -46,6 +46,20 @@ def test_a_remark_on_a_crash_of_another_program_is_not_the_claim() -> None:
     assert extract_claim(body, "segfaults of tvm").kind is ClaimKind.CRASH
 
 
+def test_the_time_that_a_wrong_output_costs_is_a_consequence() -> None:
+    """A title on time speaks of the time itself."""
+    shown = f"It has no features of that core, so that our kernels are 4x slower.{CODE}\nprints\n```\n{{}}\n```\n"
+    wrong = extract_claim(shown.format('cpu_features = ""'), "tvm ignores target-cpu")
+    assert (wrong.kind, wrong.actual) == (ClaimKind.WRONG_RESULT, 'cpu_features = ""')
+    assert extract_claim(shown.format('cpu_features = ""'), "tvm is slow on that core").kind is ClaimKind.SLOW
+
+
+def test_a_code_span_alone_below_words_on_output_is_the_output() -> None:
+    said = f"It is in another order each time.{CODE}\nThe command prints\n\n`{{}}`\n\nwhich is wrong.\n"
+    assert extract_claim(said.format('features = "+a,+b"')).actual == 'features = "+a,+b"'
+    assert not extract_claim(said.format('x = "+a"').replace("prints", "takes the flag")).actual
+
+
 def test_the_output_of_a_nightly_of_a_good_release_is_expected() -> None:
     body = (
         f"After updating from 0.25.0 to 0.26.0 the result is wrong.{CODE}\n"
@@ -317,6 +331,8 @@ def test_a_code_span_may_hold_the_expected_output() -> None:
         ("apache_tvm-0.27.0-cp311-cp311-manylinux_2_28_x86_64.whl", "tvm", ("0.27.0",)),
         ("tvm: v0.14.dev0-595-gfa0d35b", "tvm", ("0.14.dev0", "fa0d35b")),
         ("main at cec83d1bad~1", "tvm", ("cec83d1bad~1",)),
+        ("That trace is from 3.10.0; 3.6.0 compiled it with data tiling as well.", "iree", ("3.10.0",)),
+        ("The output above is from 3.10.0", "iree", ("3.10.0",)),
         ("apache-tvm 0.27.0\napache-tvm-ffi 0.1.14\nnumpy 2.3.0", "tvm", ("0.27.0",)),
     ],
 )

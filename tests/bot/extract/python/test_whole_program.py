@@ -341,3 +341,21 @@ RuntimeError: failed to legalize operation 'mhlo.triangular_solve'
     verdict = judge_without_running(found)
     assert verdict is not None
     assert verdict.kind is VerdictKind.UNTESTABLE
+    named = make_issue(program.replace("jnp\n", "jnp  # JAX_PLATFORMS=iree_cpu\n", 1), repository="iree-org/iree")
+    by_comment = extract(named)
+    assert isinstance(by_comment, NoRepro)
+    assert "through `jax`" in by_comment.reason
+
+
+def test_a_whole_script_is_the_program_whatever_the_words_above_it() -> None:
+    """Words such as "get" announce output elsewhere. The row of printed code below the script is output."""
+    script = "import tvm\nfrom tvm import te\n\nA = te.placeholder((4,), name='A')\nprint(te.create_prim_func([A]))\n"
+    found = extract_repro(
+        f"It uses the fast functions, with no option to get the precise ones:\n\n```python\n{script}```\n\n"
+        'The last line of the body:\n\n```\nB[v_i] = T.call_pure_extern("float32", "__expf", A[v_i])\n```\n\n'
+        "I would expect `expf` here.\n",
+        "tvm lowers exp to the wrong function",
+    )
+    assert not found.missing
+    assert "create_prim_func" in found.testcase.files["repro.py"]
+    assert found.claim.actual == 'B[v_i] = T.call_pure_extern("float32", "__expf", A[v_i])'

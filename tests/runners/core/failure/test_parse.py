@@ -121,6 +121,19 @@ def test_the_first_diagnostic_is_the_cause() -> None:
     assert seen == Signature(type="mlir-error", message="'flow.slice' op expected 2 offsets, got 3")
 
 
+def test_frames_without_numbers_count() -> None:
+    """People leave out rows of a stack, and write "..." in the place of a number and an address."""
+    text = (
+        "Please report issues and include the crash backtrace.\n"
+        " #0 0x00007f31 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (lib.so+0x6d)\n"
+        " #1 0x00007f32 mlir::unit::ScalePattern::matchAndRewrite(mlir::Operation*) const Scale.cpp:0:0\n"
+        " [conversion frames]\n ... mlir::unit::ScalePass::runOnOperation() Scale.cpp:0:0\n"
+    )
+    seen = parse_signature(text, ALL_FAILURES)
+    assert seen is not None
+    assert seen.frames == ("mlir::unit::ScalePattern::matchAndRewrite", "mlir::unit::ScalePass::runOnOperation")
+
+
 def test_a_stack_dump_gives_the_compilers_functions() -> None:
     """Signal plumbing and arguments are left out."""
     seen = parse_signature(STACK, ALL_FAILURES)

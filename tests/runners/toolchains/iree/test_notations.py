@@ -353,12 +353,73 @@ def test_an_operation_of_tosa_that_lacks_what_its_later_form_needs_stays(text: s
     assert port(text) == text
 
 
-def test_properties_of_attention_have_brackets_of_their_own_from_the_newest_release_on() -> None:
-    old = "%r = iree_linalg_ext.attention {indexing_maps = [#q, #k,\n #v]}\n ins(%a : T)"
-    assert port(old) == old.replace("{", "<{").replace("}", "}>")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "%r = iree_linalg_ext.attention {indexing_maps = [#q, #k,\n #v]}\n ins(%a : T)",
+            "%r = iree_linalg_ext.attention <{indexing_maps = [#q, #k,\n #v]}>\n ins(%a : T)",
+        ),
+        (
+            "%r = iree_linalg_ext.attention {indexing_maps = [#q], lowering_config = #c<{a = [1]}>} ins(%a : T)",
+            "%r = iree_linalg_ext.attention <{indexing_maps = [#q]}> {lowering_config = #c<{a = [1]}>} ins(%a : T)",
+        ),
+        (
+            "%0 = iree_codegen.inner_tiled ins(%l, %r)\n outs(%a) {\n indexing_maps = [#m],\n kind = #k<X>\n } : T",
+            "%0 = iree_codegen.inner_tiled ins(%l, %r)\n outs(%a) <{indexing_maps = [#m], kind = #k<X>}>\n\n\n : T",
+        ),
+        (
+            "hal.executable.export public @e ordinal(0) layout(#l) attributes {workgroup_size = [1 : index]}",
+            "hal.executable.export public @e ordinal(0) layout(#l) <{workgroup_size = [1 : index]}>",
+        ),
+        ("  } attributes {subgroup_size = 64 : index}", "  } <{subgroup_size = 64 : index}>"),
+        ("util.global private @g {inlining_policy = #p} = 5", "util.global private @g <{inlining_policy = #p}> = 5"),
+        ("%m = linalg.max ins(%a, %b : T, T)", "%m = linalg.elementwise <max_signed> ins(%a, %b : T, T)"),
+        ("linalg.elementwise kind=#linalg.elementwise_kind<exp> ins(%a", "linalg.elementwise <exp> ins(%a"),
+    ],
+)
+def test_own_attributes_have_brackets_of_their_own_from_3_13_on(old: str, new: str) -> None:
+    assert port(old) == new
     assert port_notations(old, "3.12.0") == (old, ())
-    discardable = "%r = iree_linalg_ext.attention {indexing_maps = [#q], lowering_config = #c} ins(%a : T)"
-    assert port(discardable) == discardable
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "memref.alloc(%n) {alignment = 64 : i64} : memref<?xf32>",
+            "memref.alloc(%n) alignment = 64 : memref<?xf32>",
+        ),
+        ("memref.alloc() {a.b, alignment = 64 : i64} : T", "memref.alloc() alignment = 64 {a.b} : T"),
+        (
+            "memref.load %m[%i] {nontemporal = true, alignment = 8 : i64} : T",
+            "memref.load %m[%i] alignment(8) nontemporal(true) : T",
+        ),
+        ("vector.store %v, %m[%i] {alignment = 16 : i64} : T, U", "vector.store %v, %m[%i] alignment = 16 : T, U"),
+        (
+            "vector.extract_strided_slice %v {sizes = [1], offsets = [0], strides = [1]} : T to U",
+            "vector.extract_strided_slice %v offsets = [0], sizes = [1], strides = [1] : T to U",
+        ),
+    ],
+)
+def test_accesses_to_memory_and_slices_have_words_of_their_own_from_3_12_on(old: str, new: str) -> None:
+    assert port(old) == port_notations(old, "3.12.0")[0] == new
+    assert port_notations(old, "3.11.0") == (old, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "func.func @f() attributes {workgroup_size = [1]} {",
+        "memref.load %m[%i] {my.mark} : memref<4xf32>",
+        'transform.structured.match ops{["linalg.add"]} in %a',
+        "iree_linalg_ext.attention <{indexing_maps = [#q]}> {lowering_config = #c} ins(%a : T)",
+        "memref.alloc() alignment = 64 {a.b} : T",
+        "hal.executable.export public @e ordinal(0) layout(#l) attributes {my.mark = {a = 1}}",
+    ],
+)
+def test_attributes_that_anyone_may_add_stay(text: str) -> None:
+    assert port(text) == text
 
 
 @pytest.mark.parametrize(

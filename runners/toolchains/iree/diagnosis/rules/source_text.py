@@ -49,7 +49,7 @@ def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase with this operand mended. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
     gone = describe_absence(control, failure.seen)
-    if gone is None:
+    if gone is None or control.excerpt == failure.seen.excerpt:
         return Diagnosis(controls=(control,))
     return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from runners.core.failure.printed.output import find_other_values, read_output
+from runners.core.failure.printed.output import find_other_values, prints_code, read_attribute, read_output
 from runners.core.failure.printed.reading import Reading
 from runners.toolchains import ALL_FAILURES
 
@@ -105,6 +105,48 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
 def test_reading(output: str, actual: str, expected: str, reading: Reading) -> None:
     """Only quoted values decide between wrong and right; everything else is unknown."""
     assert read_output(output, ALL_FAILURES, actual=actual, expected=expected) is reading
+
+
+CONFIG = "lowering_config = #cpu.config<cache = [64, 64], distribution = [64, 64], vector = {}, reduction = [0, 1]>"
+
+
+def test_the_same_words_with_lists_of_another_form_are_another_output() -> None:
+    """A list may get another depth or length. Text around the words does not count."""
+    quoted = f"linalg.matmul {{{CONFIG.format('[8, 16]')}}}"
+    other = f"  %7 = linalg.matmul {{{CONFIG.format('[8, [8]]')}}} ins(%4, %5 : T)"
+    assert "vector = [ 8 , [ 8 ] ]" in find_other_values(other, ALL_FAILURES, actual=quoted)
+    assert find_other_values(f"%7 = {quoted} ins(%4)", ALL_FAILURES, actual=quoted) == ""
+    assert find_other_values(f"{other}\n{other.replace('[8]', '[4]')}", ALL_FAILURES, actual=quoted) == ""
+
+
+@pytest.mark.parametrize(
+    ("printed", "quoted", "told"),
+    [
+        ('x {cpu = "m4", cpu_features = "+a"}', 'cpu_features = ""', (False, 'cpu_features = "+a"')),
+        ('x {cpu = "m4", cpu_features = ""}', 'cpu_features = ""', (True, 'cpu_features = ""')),
+        ('x {cpu_features = "+a"}\ny {cpu_features = ""}', 'cpu_features = ""', None),
+        ('x {cpu = "m4"}', 'cpu_features = ""', None),
+        ("error = 0.5", "error = 0.25", None),
+    ],
+)
+def test_an_attribute_is_found_wherever_it_stands(printed: str, quoted: str, told: tuple[bool, str] | None) -> None:
+    assert read_attribute(printed, actual=quoted) == told
+
+
+def test_expected_code_counts_within_a_row() -> None:
+    wrong, right = "mbarrier.arrive.shared.b64", "mbarrier.arrive.shared::cluster.b64"
+    assert prints_code(f'asm("{right} _, [%0];"', expected=right, actual=f'asm("{wrong} _"')
+    assert not prints_code(f'asm("{wrong} _, [%0];"', expected=right, actual=f'asm("{wrong} _"')
+    assert not prints_code(f'asm("{right}x"', expected=right, actual="")
+    assert not prints_code("the result is 3", expected="result", actual="")
+    assert not prints_code(f"{right} {wrong}", expected=right, actual=f"{right} and {wrong}")
+
+
+def test_rows_with_an_ellipsis_are_compared_by_their_text() -> None:
+    """The rows without values stand in good and bad outputs alike."""
+    quoted = "bad: Kind 69 NONE = Var[Kind] = ...\nreal: create_at(sem: Sem, value: int) -> Fence"
+    assert read_output(quoted, ALL_FAILURES, actual=quoted, expected="") is Reading.WRONG
+    assert read_output(quoted.split("\n")[1], ALL_FAILURES, actual=quoted, expected="") is Reading.UNKNOWN
 
 
 def test_numbers_differ_a_little_between_machines() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from runners.core.failure.printed.told_parts import Part, mark_by_told_parts, read_parts
-from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome
+from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Variant
 from tests.support.observed import PLAN, observe
 
 M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
@@ -55,6 +55,16 @@ def test_a_part_that_some_builds_print_divides_the_builds(said: str) -> None:
 def test_parts_that_do_not_divide_the_builds_mark_nothing(said: str, claim: dict[str, object]) -> None:
     """Parts of all builds, of another call, in both roles, of another claim, and against the named release."""
     assert mark(said, *BUILDS, **claim) == [S, S, S]
+
+
+def test_a_text_in_the_notation_of_its_build_counts_as_the_posted_one() -> None:
+    """The brackets around attributes are a matter of notation."""
+    newest = NEW.replace('{status = "yes"}', '<{status = "yes"}>')
+    ported = print_on("1.3", newest, variant=Variant.PORTED, notation_only=True)
+    said = 'It should be `unit.scale %x {status = "yes"}`.'
+    assert mark(said, *BUILDS[:2], ported) == [M, M, P]
+    renamed = print_on("1.3", newest, variant=Variant.PORTED)
+    assert mark(said, *BUILDS[:2], renamed) == [S, S, S]
 
 
 def test_quoted_rows_with_gaps_are_parts() -> None:
