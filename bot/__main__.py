@@ -7,6 +7,7 @@ import platform
 import signal
 import sys
 import threading
+import time
 import traceback
 from types import FrameType
 from typing import NoReturn
@@ -92,6 +93,10 @@ def _is_shortage(error: Exception) -> bool:
         return True
 
 
+CLOSING_S = 10.0
+"""How long the runs of other threads may take to close their sandboxes."""
+
+
 def _end_at_once(code: int) -> NoReturn:
     """End without CPython's own clean-up, after all sandboxes are closed.
 
@@ -100,9 +105,10 @@ def _end_at_once(code: int) -> NoReturn:
     """
     try:
         _stop_runs()
+        end = time.monotonic() + CLOSING_S
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
+                thread.join(max(0.0, end - time.monotonic()))  # an idle thread of a pool waits for ever
         sys.stdout.flush()
     finally:
         os._exit(code)

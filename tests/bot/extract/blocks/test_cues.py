@@ -51,5 +51,10 @@ def test_the_last_clause_announces_the_block(intro: str) -> None:
     assert read_cue(intro) is Cue.OUTPUT
 
 
+@pytest.mark.parametrize("intro", ["The relevant part of the script:", "The first lines of my code:"])
+def test_a_part_of_the_code_is_no_output(intro: str) -> None:
+    assert read_cue(intro) is not Cue.OUTPUT
+
+
 def test_an_expectation_alone_announces_what_is_expected() -> None:
     assert read_cue("What I expected to see, as before:") is Cue.EXPECTED
