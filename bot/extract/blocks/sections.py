@@ -137,8 +137,10 @@ _CUE_WORDS = (
     (
         Cue.OUTPUT,
         r"^\W*(?:the )?(?:(?:very )?(?:last|first)|relevant|interesting|important|offending)\b[^:\n]{0,20}"
-        r"\b(?:(?:lines?|rows?|statement)(?: (?:of|from|in)\b(?![^:\n]*\b(?:code|script|testcase|test)\b)[^:\n]{0,40})?"
-        r"|(?:parts?|bits?|piece) (?:of|from) the (?:\w+ )?(?:output|result|dump|log|ir|body|kernel|function))\W*:\W*$",
+        r"\b(?:(?:lines?|rows?|statement)"
+        r"(?: (?:of|from|in)\b(?![^:\n]*\b(?:code|script|testcase|test)\b)[^:\n]{0,40})?"
+        r"|(?:parts?|bits?|piece) (?:of|from) the (?:\w+ )?"
+        r"(?:output|result|dump|log|ir|body|kernel|function))\W*:\W*$",
     ),
     (
         Cue.FAILS,
