@@ -43,6 +43,8 @@ _TRACE_TEXT = re.compile(
     r"^[ \t]*(?:Traceback \(most recent|Stack dump:|#0 +0x|Thread \d+ .*received signal|Program received signal)",
     re.M,
 )
+CALLS_OR_IMPORTS = re.compile(r"^(?:import|from)\b|^[\w.]{1,80} ?\(|\bprint\(", re.M)
+"""Rows of a program, and not of a printed module."""
 IMPORT = re.compile(r"^[ \t]*(?:import|from) [\w.]", re.M)
 ABSOLUTE_IMPORT = re.compile(r"^[ \t]*(?:import|from) \w", re.M)
 IMPORT_ROW = re.compile(

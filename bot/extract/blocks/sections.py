@@ -125,7 +125,9 @@ _CUE_WORDS = (
     ),
     (
         Cue.OUTPUT,
-        r"\b(?:becomes|turns into|ends up as|(?:is|gets) (?:converted|folded|lowered|rewritten|translated|turned)"
+        r"\b(?:rewrites?|turns?|converts?|lowers?|changes?|transforms?|tiles?|folds?)"
+        r" (?:it|this|that|them|the \w{1,20}) (?:in)?to\b[^.\n]{0,80}:\W*$"
+        r"|\b(?:becomes|turns into|ends up as|(?:is|gets) (?:converted|folded|lowered|rewritten|translated|turned)"
         r" (?:in)?to)\W*$",
     ),
     (Cue.OUTPUT, r"^\W*after(?:wards)?\W*(?:$|\(|`)"),  # the second of two programs: before, and after

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from bot.extract.blocks.kinds import CALLS_OR_IMPORTS
 from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
@@ -204,15 +205,11 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
         return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
-    is_script = piece.kind is Kind.PYTHON and not _CALLS_OR_IMPORTS.search(piece.text)
+    is_script = piece.kind is Kind.PYTHON and not CALLS_OR_IMPORTS.search(piece.text)
     announced = piece.cue is Cue.OUTPUT or (is_script and piece.cue is Cue.EXPECTED)
     if not (piece.kind is Kind.DEFINITIONS or is_script) or not announced:
         return False
     return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
-
-
-_CALLS_OR_IMPORTS = re.compile(r"^(?:import|from)\b|^[\w.]{1,80} ?\(|\bprint\(", re.M)
-"""Rows of a program, and not of a printed module."""
 
 
 def _stands_below_program(piece: Piece, pieces: Sequence[Piece]) -> bool:

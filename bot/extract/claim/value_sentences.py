@@ -208,7 +208,7 @@ _VERSIONS = re.compile(
     r"|\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d"
 )
 """A list of packages with their versions: ``tvm 0.26.0, numpy 2.4``."""
-_JOINED = re.compile(r"(?:(?:^|\s)(?:and|or|and also|as well as|&)|^\s*,)\s*$", re.I)
+_JOINED = re.compile(r"(?:(?:^|[\s(])(?:and|or|and also|as well as|&)|^\s*,)\s*$", re.I)
 """The words between two values of the same role: it yields ``1`` for the first rows and ``0.5`` for the others."""
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from bot.extract.blocks.kinds import (
     ABSOLUTE_IMPORT,
+    CALLS_OR_IMPORTS,
     IMPORT,
     classify_text,
     has_code_above_trace,
@@ -82,7 +83,11 @@ def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
     is no output if nothing stands above it, whatever its words: a program above would have to print it.
     """
     has_program, programs = False, [piece for piece in pieces if piece.kind is Kind.MLIR]
+    above: Piece | None = None
     for piece in pieces:
+        typed = above is not None and above.kind is Kind.SHELL and above.block == piece.block
+        if typed and piece.kind is Kind.FRAGMENT and piece.cue is Cue.NONE:
+            piece = replace(piece, cue=Cue.OUTPUT)  # operations without a function are no input of the command
         if piece in programs[:1] and programs[1:] and piece.cue is Cue.OUTPUT and piece is pieces[0]:
             piece = replace(piece, cue=Cue.NONE)
         if has_program and piece.kind in (Kind.MLIR, Kind.FRAGMENT):
@@ -91,10 +96,14 @@ def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
                 piece = replace(piece, cue=Cue.OUTPUT)
             elif piece.cue is Cue.NONE and not piece.intro.strip():
                 piece = replace(piece, cue=_PRINTED_IN.get(piece.section, Cue.NONE))
+        shows = piece.kind in (Kind.PYTHON, Kind.DEFINITIONS) and not CALLS_OR_IMPORTS.search(piece.text)
+        if has_program and shows and piece.cue is Cue.NONE and not piece.intro.strip():
+            piece = replace(piece, cue=_PRINTED_IN.get(piece.section, Cue.NONE))  # a printed module, or its rows
         has_program = has_program or (
             piece.kind in (Kind.MLIR, Kind.PYTHON) and piece.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED)
         )
         yield piece
+        above = piece
 
 
 def _name_inputs(pieces: Iterable[Piece]) -> list[Piece]:

@@ -146,8 +146,11 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
 
     Return None if the release does not reject the program.
     """
-    if evidence.plan.claim.kind not in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH):
-        return None
+    wrong = evidence.plan.claim.kind in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH)
+    return _quote_refusal(evidence, version) if wrong else None
+
+
+def _quote_refusal(evidence: Evidence, version: str) -> str | None:
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
     refused = [seen for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
     if not runs or len(refused) < len(runs):
@@ -161,7 +164,8 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
 def find_wished_error(evidence: Evidence, version: str) -> str | None:
     """Return the error with which a release rejects the program as the report asks for, quoted; None for another one.
 
-    A report of a crash that asks for an error, of any type, asks for each error but a crash.
+    A report of a crash that asks for an error, of any type, asks for each error but a crash. A report on an error may
+    ask for one of another type.
     """
     claim = evidence.plan.claim
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
@@ -169,7 +173,7 @@ def find_wished_error(evidence: Evidence, version: str) -> str | None:
     any_is_right = ANY_ERROR in claim.wished and claim.kind is ClaimKind.CRASH
     if not types or not (any_is_right or types <= set(claim.wished)):
         return None
-    return find_refusal(evidence, version)
+    return _quote_refusal(evidence, version)
 
 
 def find_ported_end(evidence: Evidence, version: str) -> str | None:

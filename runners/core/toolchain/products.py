@@ -20,6 +20,8 @@ class Product:
     """Source of a regular expression for the thing in prose, in the singular or the plural."""
     made: re.Pattern[str]
     """The thing in the printed program."""
+    formed: re.Pattern[str]
+    """The thing in a program of an earlier phase, which a testcase may print. Some are merged or dropped later."""
     flags: tuple[str, ...]
     """Flags of the compiler with which it prints a program that has all of these things."""
 

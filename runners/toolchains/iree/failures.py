@@ -26,6 +26,7 @@ DISPATCHES = Product(
     plural="dispatches",
     named_pattern=r"dispatch(?:es)?(?! (?:creation|formation|count|function|pass|phase|level|id)\b)",
     made=re.compile(r"\bflow\.dispatch @"),
+    formed=re.compile(r"\bflow\.dispatch\.(?:region|workgroups)\b"),
     flags=("--compile-to=flow", "--mlir-elide-elementsattrs-if-larger=16"),
 )
 """Dispatches of the printed program. Before this phase they are regions, and some are merged or dropped again."""

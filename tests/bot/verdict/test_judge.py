@@ -817,6 +817,8 @@ def test_an_error_that_the_report_asks_for_ends_the_failure() -> None:
     assert judge_claim(ClaimKind.WRONG_RESULT, ANY_ERROR) is VerdictKind.INCONCLUSIVE
     assert judge_claim(ClaimKind.CRASH, "TypeError") is VerdictKind.INCONCLUSIVE
     assert judge_claim(ClaimKind.CRASH) is VerdictKind.INCONCLUSIVE
+    assert judge_claim(ClaimKind.ERROR, "ValueError") is VerdictKind.FIXED  # it met an error of another type
+    assert judge_claim(ClaimKind.ERROR, ANY_ERROR) is VerdictKind.INCONCLUSIVE
 
 
 def test_an_error_that_the_report_provokes_decides_nothing() -> None:

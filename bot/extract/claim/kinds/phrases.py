@@ -230,6 +230,10 @@ IS_MEANT = re.compile(
     r"\b(?:error|exception|failure|message)s?(?: itself| themselves)?(?: here)?,? (?:is|are)"
     r" (?:(?:my|our) (?:own )?(?:doing|fault)|intended|intentional|deliberate|provoked|expected|right|correct|fine"
     r"|on purpose)\b"
+    r"|\bthat (?:it|this|the (?:program|code|model|file|script|testcase|compilation|build))"
+    r" (?:(?:does not|doesn[’']t|can ?not|can[’']t) (?:compile|run|build|work)|fails?(?: to compile)?"
+    r"|is (?:refused|rejected))"
+    r" is (?:fine|ok(?:ay)?|expected|intended|correct|right|not (?:the|my) (?:problem|issue|point|complaint))\b"
     r"|\b(?:provok|trigger|caus)\w* (?:it|this|that|an?|the|some|any)\b[^.\n]{0,40}\b(?:on purpose|deliberately)\b",
     re.I,
 )
@@ -275,7 +279,7 @@ MISSES_TRANSFORMATION = any_of(
 )
 """Words for a program that a pass should have changed."""
 COMES_OUT_UNCHANGED = re.compile(
-    r"\b(?:comes? out|came out|(?:is|are) left|stays?|remains?|prints?|returns?)\b[^.\n]{0,60}"
+    r"\b(?:comes? (?:out|back)|came (?:out|back)|(?:is|are) left|stays?|remains?|prints?|returns?)\b[^.\n]{0,60}"
     r"\b(?:as (?:it|they) went in|as (?:it|they) (?:was|were)|unchanged|untouched|unmodified)\b"
     r"|\b(?:output|result|module|function|ir) (?:is|equals|looks) (?:exactly )?(?:the same as |identical to )?"
     r"the input\b"

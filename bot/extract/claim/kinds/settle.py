@@ -18,6 +18,7 @@ from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_value
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.printed.pairs import holds_one_array
+from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import ClaimKind, Signature
 
 
@@ -46,6 +47,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
+    if draft.signature is None and kind in _UNTOLD and len(read_operations(draft.actual)) >= MIN_OPERATIONS:
+        kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
     if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and _shows_cause(source, draft):
         kind = ClaimKind.WRONG_RESULT
     draft = replace(draft, kind=kind)

@@ -249,7 +249,7 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
     if product is None or not printed.strip():
         why = "compiles; nothing shows how many things the compiler makes"
         return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
-    made = len(product.made.findall(printed))
+    made = len(product.made.findall(printed) or product.formed.findall(printed))
     actual, expected = product.read(claim.actual), product.read(claim.expected)
     shown = product.describe(made)
     signature = Signature(type=OUTPUT, message=shown)

@@ -173,15 +173,15 @@ def _join_tokens(line: Line) -> str:
     return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
 
 
-_TEXT = r"\"[^\"\n]{0,4000}\""
+_TEXT = r"\"[^\"\n]{0,4000}\"|\[[\d, ]{1,400}\]"
 _ATTRIBUTE = re.compile(rf"(?P<name>[A-Za-z_][\w.]{{2,80}}) ?= ?(?P<text>{_TEXT})[,;]?")
 
 
 def read_attribute(output: str, *, actual: str) -> tuple[bool, str] | None:
-    """Compare the one attribute with a text that a report quotes, ``cpu_features = ""``, with the output's.
+    """Compare the one attribute that a report quotes with the output's: ``cpu_features = ""``, ``sizes = [8, 64]``.
 
-    Return whether the output has the quoted text, and the output's attribute. None if the report quotes anything
-    else, or if the output has no such attribute, or several texts.
+    Return whether the output has the quoted value, and the output's attribute. None if the report quotes anything
+    else, or if the output has no such attribute, or several values.
     """
     quoted = _ATTRIBUTE.fullmatch(actual.strip())
     if quoted is None:

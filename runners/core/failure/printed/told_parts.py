@@ -121,13 +121,17 @@ def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
 def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
     """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
 
-    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side.
+    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side. A build that has some
+    of the unwanted rows of a quoted program and lacks others is left out: another program shares rows with that one.
     """
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]
     marks = {}
     for version, text in printed.items() if telling else ():
         has_wanted, has_unwanted = (any(_has(text, one) for one in some) for some in (wanted, unwanted))
+        rows = [_has(text, one) for one in unwanted if one.is_row]
+        if any(rows) and not all(rows):
+            continue
         if has_wanted and has_unwanted:
             return {}
         if has_unwanted or (not unwanted and not has_wanted):

@@ -1,4 +1,4 @@
-"""Attributes of an operation that stood in ``{…}``, and since stand in ``<{…}>`` or in words of their own. Pure.
+"""Notations that IREE 3.12.0 and 3.13.0 changed: where an operation's own attributes stand, and pipelines. Pure.
 
 MLIR's printer and parser began to tell an operation's own attributes from those that anyone may add in the autumn of
 2026. IREE 3.12.0 has the words of ``memref`` and ``vector``, and 3.13.0 reads no own attribute in ``{…}`` at all. The
@@ -34,6 +34,7 @@ _OWN = {
     "vm.rodata": {"alignment", "mime_type"},
     "vm.rodata.inline": {"alignment", "mime_type"},
     "bufferization.alloc_tensor": {"memory_space"},
+    "transform.iree.vector.to_warp_execute_on_lane_0": {"warp_size"},
     "transform.print": {"name"},
     "transform.iree.vector.vector_to_mma_conversion": {"use_mma_sync", "use_wmma"},
 }
@@ -174,4 +175,41 @@ _NAMED = (
     ),
 )
 
-NOTATIONS = (*_WORDS, *date_rules((*_PROPERTIES, *_NAMED), "3.13.0"))
+# ------------------------------------------------------------------------------------------ pipelines
+
+_PIPELINES = (
+    ("LLVMGPU", "#iree_gpu.pipeline<{}>"),
+    ("SPIRV", "#iree_gpu.spirv_pipeline<{}>"),
+    ("CPU", "#iree_cpu.pipeline<{}>"),
+)
+"""Beginning of a keyword → the attribute with the rest of the keyword."""
+_PIPELINE_WORDS = {
+    "Mmt4dTilingExpert": "#iree_cpu.pipeline<Mmt4dTilingExpert>",
+    "None": "#iree_codegen.no_pipeline",
+    "TransformDialectCodegen": "#iree_codegen.transform_dialect_codegen",
+    "VMVXDefault": "#iree_codegen.vmvx_pipeline",
+}
+
+
+def _write_pipeline(found: re.Match[str]) -> str | None:
+    """Return the attribute in the place of a keyword: ``CPUDefault`` → ``#iree_cpu.pipeline<Default>``."""
+    word = found["word"]
+    if word in _PIPELINE_WORDS:
+        return f"{found['head']}{_PIPELINE_WORDS[word]}"
+    for prefix, form in _PIPELINES:
+        if word.startswith(prefix):
+            return found["head"] + form.format(word.removeprefix(prefix))
+    return None
+
+
+_CODEGEN = (
+    Notation(
+        old="translation_info<pipeline = CPUDefault>",
+        new="translation_info<pipeline = #iree_cpu.pipeline<Default>>",
+        pattern=re.compile(r"(?P<head>\btranslation_info\s*(?:=\s*)?<\s*pipeline\s*=\s*)(?P<word>[A-Z]\w{1,80})"),
+        write=_write_pipeline,
+        gone_in="3.12.0",
+    ),
+)
+
+NOTATIONS = (*_WORDS, *_CODEGEN, *date_rules((*_PROPERTIES, *_NAMED), "3.13.0"))

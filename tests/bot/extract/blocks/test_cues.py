@@ -43,6 +43,7 @@ def test_a_control_stays_a_control_beside_a_wrong_variant(intro: str) -> None:
             "Result with 3.10.0:",
             "Output (3.2.0):",
         ),
+        "`iree-opt --tile` rewrites it to two nested `scf.for` with inserts:",
         *("The last line of the body:", "Relevant part of the printed function:"),
         *("after (`iree-opt a.mlir`)", "After:", "First array is TVM, second is what it should be:"),
     ],

@@ -54,6 +54,38 @@ def test_the_time_that_a_wrong_output_costs_is_a_consequence() -> None:
     assert extract_claim(shown.format('cpu_features = ""'), "tvm is slow on that core").kind is ClaimKind.SLOW
 
 
+MODULE = "\n```mlir\nfunc.func @f(%a: f32) -> f32 {\n  return %a : f32\n}\n```\n"
+
+
+def test_a_printed_program_is_what_a_report_without_an_error_is_about() -> None:
+    """Words such as "can't see" tell of errors elsewhere."""
+    shown = "\n```mlir\n  unit.global @g : f32\n  unit.store %0, @g : f32\n```\n"
+    body = f"The pass hoists it.{MODULE}result of `iree-opt --hoist`:\n{shown}The consumer can't see the constant."
+    claim = extract_claim(body, "iree hoists")
+    assert (claim.kind, "unit.store" in claim.actual) == (ClaimKind.WRONG_RESULT, True)
+
+
+def test_operations_below_a_command_are_its_output() -> None:
+    typed = "\n```\niree-opt --pad a.mlir | grep unit\n    %t = unit.turn %a : f32\n```\n"
+    body = f"It transposes the filter.{MODULE}{typed}"
+    assert extract_claim(body, "iree transposes").actual.strip() == "%t = unit.turn %a : f32"
+
+
+def test_rows_of_a_module_in_a_section_on_output_are_the_output() -> None:
+    body = (
+        f'### Code{CODE}\n### Output\n\n```\nlv: R.Tensor((1, 8), dtype="float32") = R.tile(x, repeats=[2, 1])\n```\n'
+    )
+    assert extract_claim(body, "tvm gives the wrong layout").actual.startswith("lv: R.Tensor")
+
+
+def test_an_error_that_is_called_fine_is_not_the_claim() -> None:
+    said = (
+        "```\na.mlir:1:1: error: the stack is too small for it\n```\n(That the program does not compile is fine.)\n"
+    )
+    assert extract_claim(f"The message prints all of the IR.{MODULE}{said}", "iree prints too much").intended
+    assert not extract_claim(f"The message prints all of the IR.{MODULE}{said[:60]}", "iree prints too much").intended
+
+
 def test_a_code_span_alone_below_words_on_output_is_the_output() -> None:
     said = f"It is in another order each time.{CODE}\nThe command prints\n\n`{{}}`\n\nwhich is wrong.\n"
     assert extract_claim(said.format('features = "+a,+b"')).actual == 'features = "+a,+b"'

@@ -48,6 +48,7 @@ def test_values_that_sentences_call_printed_are_listed() -> None:
         "With N=4 it works, with N=5 it fails.",
         "Change 3 to 4 and it works.",
         "The maximum absolute difference is 0.5 and the tolerance is 0.001.",
+        "It shows `sizes = [64]` in 3.10.0 (and `tiles = [[64], [4]]` in the older releases that I have).",
         "It prints 3.",
         "Expected 4.",
         "Expected 3 7 here.",

@@ -287,6 +287,13 @@ def test_a_missing_name_that_a_program_catches_is_incompatible() -> None:
     assert seen.outcome is Outcome.INCOMPATIBLE
 
 
+def test_regions_count_where_the_testcase_prints_no_dispatches_yet() -> None:
+    claim = Claim(kind=ClaimKind.COUNT, actual="2 dispatches", expected="1 dispatch")
+    regions = "%0 = flow.dispatch.region -> (T) {\n}\n%2 = flow.dispatch.region -> (U) {\n}\n"
+    assert judge(claim, Exited(code=0), stdout=regions).outcome is Outcome.MATCH
+    assert judge(claim, Exited(code=0), stdout=f"{regions}%9 = flow.dispatch @a::@b").outcome is Outcome.PASS
+
+
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)

@@ -188,7 +188,7 @@ _BINDINGS = """\
         ("!flow.dispatch.tensor<writeonly:?x4xi8>", "!flow.dispatch.tensor<writeonly:tensor<?x4xi8>>"),
         (
             "#iree_codegen.translation_info<LLVMGPUVectorize>",
-            "#iree_codegen.translation_info<pipeline = LLVMGPUVectorize>",
+            "#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<Vectorize>>",
         ),
         (
             _BINDINGS,
@@ -396,6 +396,16 @@ def test_own_attributes_have_brackets_of_their_own_from_3_13_on(old: str, new: s
             "memref.load %m[%i] alignment(8) nontemporal(true) : T",
         ),
         ("vector.store %v, %m[%i] {alignment = 16 : i64} : T, U", "vector.store %v, %m[%i] alignment = 16 : T, U"),
+        (
+            "#iree_codegen.translation_info<pipeline = CPUDefault, {x}>",
+            "#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<Default>, {x}>",
+        ),
+        (
+            "translation_info = #iree_codegen.translation_info<pipeline = LLVMGPUTileAndFuse workgroup_size = [64]>",
+            "translation_info = #iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<TileAndFuse>"
+            " workgroup_size = [64]>",
+        ),
+        ("translation_info<pipeline = None>", "translation_info<pipeline = #iree_codegen.no_pipeline>"),
         (
             "vector.extract_strided_slice %v {sizes = [1], offsets = [0], strides = [1]} : T to U",
             "vector.extract_strided_slice %v offsets = [0], sizes = [1], strides = [1] : T to U",

@@ -127,6 +127,7 @@ def test_the_same_words_with_lists_of_another_form_are_another_output() -> None:
         ('x {cpu_features = "+a"}\ny {cpu_features = ""}', 'cpu_features = ""', None),
         ('x {cpu = "m4"}', 'cpu_features = ""', None),
         ("error = 0.5", "error = 0.25", None),
+        ("c<distribution = [512], vector = [4]>", "distribution = [64]", (False, "distribution = [512]")),
     ],
 )
 def test_an_attribute_is_found_wherever_it_stands(printed: str, quoted: str, told: tuple[bool, str] | None) -> None:

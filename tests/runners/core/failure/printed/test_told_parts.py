@@ -67,6 +67,17 @@ def test_a_text_in_the_notation_of_its_build_counts_as_the_posted_one() -> None:
     assert mark(said, *BUILDS[:2], renamed) == [S, S, S]
 
 
+def test_a_program_with_some_of_the_quoted_rows_is_neither() -> None:
+    """Builds share rows with the wrong program that have nothing to do with the fault."""
+    quoted = (
+        '%0 = unit.scale %a {status = "no", kind = "void", late} : f32\n%1 = unit.turn %0 {by = 7, of = "a"} : f32'
+    )
+    frame = "func.func @f(%a: f32) -> f32 {{\n  {}\n  return %0 : f32\n}}"
+    shares, other = quoted.split("\n")[0], quoted.split("\n")[0].replace('"void"', '"none"')
+    builds = [print_on(f"1.{at}", frame.format(one)) for at, one in enumerate((quoted, shares, other))]
+    assert mark("", *builds, actual=quoted) == [M, S, P]
+
+
 def test_quoted_rows_with_gaps_are_parts() -> None:
     quoted = '%3 = unit.scale %b {status = "no"} ... : f32\n...'
     long = OLD.replace("} : f32", "} at (1, 2, 3) : f32"), NEW.replace("} : f32", "} at (1, 2, 3) : f32")
