@@ -235,7 +235,12 @@ OUTPUT_MARKS = (
         r" (?:undefined symbol|cannot open shared object|symbol not found)",
     ),
     _mark(Intent.BUILD, 4, r"^CMake Error|^ninja: build stopped|^make(?:\[\d+\])?: \*\*\*|^FAILED: \S"),
-    _mark(Intent.BUILD, 4, r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution)"),
+    _mark(
+        Intent.BUILD,
+        4,
+        r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution"
+        r"|pip['’]s dependency resolver|ResolutionImpossible)",
+    ),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
 )
 
@@ -315,7 +320,7 @@ OFFERS = re.compile(
     r"|welcome|be (?:open|willing|interested))\b"
     r"|\b(?:happy|willing|glad) to (?:write|send|open|make|contribute|submit|prepare)\b"
     r"|\b(?:a )?(?:pr|patch|pull request)s? (?:is |are |be )?(?:welcome|accepted)\b"
-    r"|\bi (?:can|could|would|['’]d) (?:try|open|send|make|write|submit|prepare) (?:a|the) "
+    r"|\bi (?:can|could|would|['’]d) (?:try to )?(?:try|open|send|make|write|submit|prepare) (?:a|the) "
     r"(?:pr|patch|pull request)\b",
     re.I,
 )

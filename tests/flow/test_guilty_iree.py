@@ -35,7 +35,7 @@ def bench() -> Workbench:
         FAULTS["a type narrowed behind the interface", "3.13.0"],
         FAULTS["powers of negative numbers", "3.13.0"],
         FAULTS["crop behind a transpose", "3.9.0"],
-        FAULTS["named add is gone", "3.13.0"],
+        FAULTS["types that do not fit", "3.6.0"],
         FAULTS["column, and squares of it", "3.5.0"],
     ],
     ids=lambda fault: fault.title,

@@ -47,7 +47,7 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
-    if draft.signature is None and kind in _UNTOLD and len(read_operations(draft.actual)) >= MIN_OPERATIONS:
+    if draft.signature is None and kind in _UNTOLD and _shows_program(draft.actual):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
     if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and _shows_cause(source, draft):
         kind = ClaimKind.WRONG_RESULT
@@ -59,6 +59,11 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     if draft.kind is ClaimKind.WRONG_RESULT:
         draft = _complete_values(source, draft)
     return _name_failure(source, draft)
+
+
+def _shows_program(actual: str) -> bool:
+    """True for the output of a pass: operations on values. A list of dotted names has no values."""
+    return "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS
 
 
 def _shows_cause(source: ClaimSource, draft: Draft) -> bool:

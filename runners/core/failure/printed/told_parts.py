@@ -121,8 +121,9 @@ def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
 def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
     """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
 
-    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side. A build that has some
-    of the unwanted rows of a quoted program and lacks others is left out: another program shares rows with that one.
+    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side. A build that has
+    some of the unwanted rows of a quoted program and lacks others is left out: it prints another program, which
+    shares rows with that one.
     """
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]

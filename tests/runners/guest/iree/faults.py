@@ -191,13 +191,6 @@ func.func @f(%unused: tensor<3xf32>, %v: tensor<3xf32>) -> tensor<3xf32> {
   return %twice : tensor<3xf32>
 }
 """
-NAMED_ADD = """\
-func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
-  %e = tensor.empty() : tensor<3xf32>
-  %r = linalg.add ins(%x, %x : tensor<3xf32>, tensor<3xf32>) outs(%e : tensor<3xf32>) -> tensor<3xf32>
-  return %r : tensor<3xf32>
-}
-"""
 
 
 def make_preprocessing(passes: str) -> Testcase:
@@ -290,10 +283,6 @@ def _compilations() -> Iterator[Fault]:
 
 
 def _before_passes() -> Iterator[Fault]:
-    yield Fault(
-        title="named add is gone", version="3.13.0", testcase=make_compilation(NAMED_ADD),
-        claim=claim_error("custom op 'linalg.add' is unknown"), level="parsing", name="parsing", known="made",
-    )  # fmt: skip
     yield Fault(
         title="types that do not fit",
         version="3.6.0",

@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from runners.core.findings import CONTROL, ORIGIN, Blame
-from runners.core.protocol import Exited, Finding, FindingKind, Observation
+from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, describe_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
@@ -49,7 +49,8 @@ def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase with this operand mended. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
     gone = describe_absence(control, failure.seen)
-    if gone is None or control.excerpt == failure.seen.excerpt:
+    unjudged = failure.seen.outcome is Outcome.OTHER_FAILURE and failure.seen.ended == Exited(code=0)
+    if gone is None or (unjudged and control.excerpt == failure.seen.excerpt):
         return Diagnosis(controls=(control,))
     return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
 
