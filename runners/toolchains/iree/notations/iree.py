@@ -114,7 +114,7 @@ _BINDINGS = (
     ),
     make_rename(
         *("translation_info<Pipeline …>", "translation_info<pipeline = Pipeline …>"),
-        *(r"(#iree_codegen\.translation_info<)(?=[A-Z])", r"\1pipeline = ", "3.0.0"),
+        *(r"(#iree_codegen\.translation_info<|\btranslation_info\s*=\s*<)(?=[A-Z])", r"\1pipeline = ", "3.0.0"),
     ),
 )
 

@@ -14,7 +14,7 @@ from runners.toolchains.iree.notations.rule import Notation, date_rules, make_re
 
 _BODY = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,2000}\}){0,2000}\}){0,8000}"
 """The text of a dictionary, with two more levels of braces in it."""
-_HEAD = r"(?:[^{}\n]|\n(?=\s*(?:ins|outs|layout|into|attributes)\b)){0,1000}?"
+_HEAD = r"(?:[^{}\n]|\n(?=\s*(?:\{|(?:ins|outs|layout|into|attributes)\b))){0,1000}?"
 """The rows of an operation above its dictionary."""
 
 _OWN = {

@@ -186,6 +186,7 @@ _BINDINGS = """\
             "%0 = flow.tensor.dynamic_constant dense<1> : tensor<2xi8> -> tensor<?xi8>",
         ),
         ("!flow.dispatch.tensor<writeonly:?x4xi8>", "!flow.dispatch.tensor<writeonly:tensor<?x4xi8>>"),
+        ("translation_info = <CPUDefault>", "translation_info = <pipeline = #iree_cpu.pipeline<Default>>"),
         (
             "#iree_codegen.translation_info<LLVMGPUVectorize>",
             "#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<Vectorize>>",
@@ -359,6 +360,10 @@ def test_an_operation_of_tosa_that_lacks_what_its_later_form_needs_stays(text: s
         (
             "%r = iree_linalg_ext.attention {indexing_maps = [#q, #k,\n #v]}\n ins(%a : T)",
             "%r = iree_linalg_ext.attention <{indexing_maps = [#q, #k,\n #v]}>\n ins(%a : T)",
+        ),
+        (
+            "%r = iree_linalg_ext.online_attention\n {indexing_maps = [#q]}\n ins(%a : T)",
+            "%r = iree_linalg_ext.online_attention\n <{indexing_maps = [#q]}>\n ins(%a : T)",
         ),
         (
             "%r = iree_linalg_ext.attention {indexing_maps = [#q], lowering_config = #c<{a = [1]}>} ins(%a : T)",
