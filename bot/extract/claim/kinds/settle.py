@@ -47,7 +47,7 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
-    if draft.signature is None and kind in _UNTOLD and _shows_program(draft.actual):
+    if draft.signature is None and kind in _UNTOLD and _is_about_program(source, draft.actual):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
     if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and _shows_cause(source, draft):
         kind = ClaimKind.WRONG_RESULT
@@ -61,9 +61,16 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     return _name_failure(source, draft)
 
 
-def _shows_program(actual: str) -> bool:
-    """True for the output of a pass: operations on values. A list of dotted names has no values."""
-    return "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS
+def _is_about_program(source: ClaimSource, actual: str) -> bool:
+    """True for a text that quotes the output of a pass, operations on values, and does not say that anything fails.
+
+    A compiler that fails prints such operations too, below its error or in its place.
+    """
+    said = f"{source.title}\n{join_prose(source)}"
+    return "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS and not _FAILS.search(said)
+
+
+_FAILS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|crash\w*|abort\w*|diagnostics?)\b", re.I)
 
 
 def _shows_cause(source: ClaimSource, draft: Draft) -> bool:

@@ -63,6 +63,7 @@ def test_a_printed_program_is_what_a_report_without_an_error_is_about() -> None:
     body = f"The pass hoists it.{MODULE}result of `iree-opt --hoist`:\n{shown}The consumer can't see the constant."
     claim = extract_claim(body, "iree hoists")
     assert (claim.kind, "unit.store" in claim.actual) == (ClaimKind.WRONG_RESULT, True)
+    assert extract_claim(f"{body} It fails with an error.", "iree hoists").kind is ClaimKind.ERROR
 
 
 def test_operations_below_a_command_are_its_output() -> None:
