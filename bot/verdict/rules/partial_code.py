@@ -19,6 +19,8 @@ from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
+MAX_OPERATION = 80
+"""Characters of the name of an operation in a sentence. The name is the word of the ring that ran the testcase."""
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
 _DECIDED_BY_FLAGS = {
     *(VerdictKind.NOT_REPRODUCED, VerdictKind.DIFFERENT_FAILURE, VerdictKind.INCONCLUSIVE),
@@ -200,7 +202,8 @@ def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict for which runs that print other values than the reported ones count as clean."""
     kept = next((seen.why for seen in evidence.list_originals() if seen.why.startswith(KEEPS)), None)
     if kept is not None and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        told = f"{verdict.headline} Its output keeps {kept.removeprefix(KEEPS)}."
+        name = quote_span(kept.removeprefix(KEEPS), MAX_OPERATION)
+        told = f"{verdict.headline} Its output keeps {name}, which the quoted program lacks."
         return add_grounds(replace(verdict, headline=told), Ground.OTHER_VALUES)
     if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):
         return verdict

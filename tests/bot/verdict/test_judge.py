@@ -926,13 +926,20 @@ def test_a_similar_program_is_clean_only_beside_the_quoted_one() -> None:
 
 def test_a_program_that_keeps_what_the_quoted_one_lost_is_not_as_reported() -> None:
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="a"))
-    why = f"{KEEPS}`util.align`, which the quoted program lacks"
+    why = f"{KEEPS}util.align"
     newest, older = observe("1.3", P, why=why), observe("1.1", P, why=why)
     verdict = judge(evidence((None, None, None, None), older, newest, plan=plan))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert verdict.headline.endswith(" Its output keeps `util.align`, which the quoted program lacks.")
     assert Ground.OTHER_VALUES in verdict.grounds
     assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
+    hostile = observe("1.3", P, why=f"{KEEPS}a` **b**\n@everyone {'x' * 900}")
+    headline = judge(evidence((None, None, None, None), older, hostile, plan=plan)).headline
+    assert len(headline) < 400
+    assert headline.count("`") == 2
+    hidden = judge(evidence((None, None, None, None), hostile, plan=plan)).headline
+    assert "\n" not in hidden
+    assert hidden.count("`") == 2
 
 
 def test_a_name_that_newer_releases_do_not_know_is_no_regression() -> None:

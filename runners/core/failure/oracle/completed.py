@@ -38,8 +38,8 @@ PRINTS_SIMILAR = "prints a similar program, and not the one that the report call
 """Why a run is clean whose output has the values that the report expects."""
 
 
-KEEPS = "keeps an operation of the testcase: "
-"""The beginning of the reason for a run that is clean because it does not drop what the report says it drops."""
+KEEPS = "keeps an operation of the testcase, which the quoted program lacks: "
+"""Stands before the name of an operation that the report's program lost. Such a run is clean."""
 
 
 def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -153,7 +153,7 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.UNKNOWN if not claim.expected and (
             kept := find_kept_operation(stdout, actual=claim.actual, given=context.given)
         ):
-            return Classification(outcome=Outcome.PASS, why=f"{KEEPS}`{kept}`, which the quoted program lacks")
+            return Classification(outcome=Outcome.PASS, why=f"{KEEPS}{kept}")
         case Reading.UNKNOWN if not claim.expected and (
             other := find_other_values(everything, context.vocabulary, actual=claim.actual)
             or find_other_operation(stdout, actual=claim.actual)
