@@ -23,9 +23,7 @@ from bot.verdict.same_failure import match_posted_calls, match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
-from runners.core.failure.printed.named_builds import mark_by_named_builds
-from runners.core.failure.printed.shown_values import mark_by_shown_values
-from runners.core.failure.printed.told_parts import mark_by_told_parts
+from runners.core.failure.printed.marks import mark_printed
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
@@ -125,7 +123,7 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     assumed = isinstance(asked.extraction, Repro) and bool(asked.extraction.assumed)
     runs = refuse_other_values(accept_other_values(plan.claim, seen.observations))
-    runs = mark_by_told_parts(plan, mark_by_shown_values(plan, mark_by_named_builds(plan, runs)))
+    runs = mark_printed(plan, runs)
     runs = accept_voted_values(plan.order[-1], runs, seen.findings)
     runs = match_posted_calls(plan, runs, assumed=assumed)
     return Evidence(

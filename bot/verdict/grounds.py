@@ -38,6 +38,7 @@ class Ground(StrEnum):
     REWORDED = "reworded"
     OTHER_VALUES = "other-values"
     TOLD_PARTS = "told-parts"
+    CHANGED_SINCE = "changed-since"
     PORTED = "ported"
     NEWEST_SILENT = "newest-silent"
     REJECTED = "rejected"
@@ -100,6 +101,7 @@ MEANINGS = {
     Ground.REWORDED: "type and place of the failure agree, the message only in part",
     Ground.OTHER_VALUES: "a build counts as clean because its values are not those that the report calls wrong",
     Ground.TOLD_PARTS: "words of the report tell which of two printed programs is wrong; no output is quoted",
+    Ground.CHANGED_SINCE: "the printed program changed after the report; that this mends the fault is not shown",
     Ground.PORTED: "the deciding run is of a testcase that was ported to another API",
     Ground.NEWEST_SILENT: "the newest release gives no answer",
     Ground.REJECTED: "the newest release rejects the program on which another build crashes",

@@ -12,9 +12,7 @@ import msgspec
 from runners.core.bisection import releases
 from runners.core.conditions import COULD_DIFFER, USUAL, choose_conditions
 from runners.core.failure.costs import mark_costly_runs
-from runners.core.failure.printed.named_builds import mark_by_named_builds
-from runners.core.failure.printed.shown_values import mark_by_shown_values
-from runners.core.failure.printed.told_parts import mark_by_told_parts
+from runners.core.failure.printed.marks import mark_printed
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
@@ -296,9 +294,7 @@ class InvestigationState:
 
     def _mark_seen(self) -> Sequence[Observation]:
         """Return the runs, with those that all runs together decide. The records themselves stay as they are."""
-        judged = mark_by_shown_values(self.plan, mark_by_named_builds(self.plan, self.seen))
-        judged = mark_by_told_parts(self.plan, judged)
-        return mark_costly_runs(self.plan, judged)
+        return mark_costly_runs(self.plan, mark_printed(self.plan, self.seen))
 
     def count_runs(self, configuration: Configuration, version: str) -> int:
         return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)

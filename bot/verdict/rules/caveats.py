@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -21,13 +22,14 @@ from bot.verdict.references import (
     wrote_accused,
 )
 from bot.verdict.rules.invalid_repro import is_taken_now
-from bot.verdict.rules.phrases import join_names, list_versions, name_releases, quote_span
+from bot.verdict.rules.phrases import join_names, list_versions, name_newest, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
+from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
 from runners.core.failure.printed.told_parts import TOLD, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
@@ -114,6 +116,43 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
     which = "only some releases print" if divide else "each release prints"
     why = f"{which} what the report names: it {', and '.join(named)}"
     return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
+
+
+def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weaken a verdict on runs that count by a change of the printed program after the reported build, and name it.
+
+    Withhold the verdict if no build stands for the reported one: an older build may print yet another program.
+    """
+    change = find_change(evidence.plan, evidence.observations)
+    rests = change is not None and any(is_marked_by_own_build(seen) for seen in evidence.observations)
+    if change is None or not rests or verdict.kind is not VerdictKind.FIXED:
+        return verdict
+    bad, good = (evidence.find_versions(answer) for answer in (Answer.BAD, Answer.GOOD))
+    since = [one for one in good if evidence.plan.order.index(one) > evidence.plan.order.index(bad[-1])]
+    headline = (
+        f"Already fixed: {name_releases(evidence, since)}, {name_newest(evidence)} included,"
+        f" print{'s' if len(since) == 1 else ''} another program than {bad[-1]}: {_describe_change(change)}."
+    )
+    weighed = replace(add_grounds(verdict, Ground.CHANGED_SINCE), headline=headline)
+    if not evidence.has_near_build():
+        return withhold(weighed, "", "to decide: the printed lines that are wrong")
+    return weighed
+
+
+def _describe_change(change: Change) -> str:
+    """Return what the newer program has more or less often of what the report speaks of."""
+    before, after = (Counter(name for name, *_ in program) for program in (change.before, change.after))
+    counted = [name for name in change.names if before[name] != after[name]]
+    if not counted:
+        return f"{join_names([quote_span(name, 80) for name in change.names[:2]])} differs"
+    told = (
+        f"{quote_span(name, 80)} occurs {_say_times(after[name])} ({before[name]} before)" for name in counted[:2]
+    )
+    return " and ".join(told)
+
+
+def _say_times(count: int) -> str:
+    return {0: "no more", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -18,6 +18,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import KEEPS, PRINTS_EXPECTED, PRINTS_SIMILAR
+from runners.core.failure.printed.own_build import mark_by_own_build
 from runners.core.failure.printed.told_parts import mark_by_told_parts
 from runners.core.findings import HELPERS
 from runners.core.protocol import (
@@ -1971,6 +1972,25 @@ def test_a_session_of_the_model_that_the_compiler_gets_is_a_second_source(refere
     )
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain="tvm", files={"a.py": code})
     assert runs_same_model(testcase) is same
+
+
+def test_a_change_of_the_printed_program_after_the_reported_release_is_a_fix_of_moderate_confidence() -> None:
+    old, new = ("f.scale %0\nf.scale %1\nf.b %0", "f.scale %0\nf.b %0")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, told="Two scales are not merged.", versions=(ORDER[1],))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported=ORDER[1], order=ORDER)
+    seen = tuple(
+        observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=old if at < 2 else new)
+        for at, version in enumerate(ORDER)
+    )
+    verdict = judge(Evidence(plan=plan, observations=mark_by_own_build(plan, seen), findings=()))
+    assert verdict.kind is VerdictKind.FIXED
+    assert Ground.CHANGED_SINCE in verdict.grounds
+    assert 0.55 < verdict.confidence < 0.9
+    assert f"another program than {ORDER[1]}: `f.scale` occurs once (2 before)" in verdict.headline
+    unnamed = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=()))
+    assert judge(Evidence(plan=unnamed, observations=mark_by_own_build(unnamed, seen), findings=())).kind is (
+        VerdictKind.INCONCLUSIVE
+    )
 
 
 def test_parts_of_printed_programs_that_the_report_names_lower_the_confidence_and_are_told() -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, read_operations
-from runners.core.protocol import Answer, Claim, ClaimKind, Exited, Observation, Outcome, Plan, Variant
+from runners.core.failure.printed.program_runs import is_unjudged, list_runs, read_programs
+from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Plan
 
 AS_COMPLAINED = "prints a program with what the report complains of, or without what it asks for"
 AS_WANTED = "prints a program with what the report asks for, or without what it complains of"
@@ -47,15 +47,8 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     names would be a good one. Neither is anything marked if only the end of a program was kept: a part may then stand
     in what is cut off.
     """
-    runs = [seen for seen in observations if _ends_well(plan, seen)]
-    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(_is_unjudged, runs)):
-        return tuple(observations)
-    programs = [(seen.version, _read_program(seen.excerpt)) for seen in runs]
-    by_version = dict(programs)
-    differ = any(by_version[version] != program for version, program in programs)
-    if differ or not all(by_version.values()):
-        return tuple(observations)
-    if any(seen.excerpt.startswith(_CUT) for seen in runs):
+    runs = list_runs(plan, observations)
+    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not read_programs(runs):
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed)
@@ -69,7 +62,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
         return tuple(observations)
 
     def mark(seen: Observation) -> Observation:
-        if seen not in runs or not _is_unjudged(seen) or seen.version not in marks:
+        if seen not in runs or not is_unjudged(seen) or seen.version not in marks:
             return seen
         if marks[seen.version]:
             return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=AS_COMPLAINED)
@@ -78,34 +71,9 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     return tuple(map(mark, observations))
 
 
-_CUT = "[…]"
-"""Stands before the kept end of a long output."""
-
-
-def _ends_well(plan: Plan, seen: Observation) -> bool:
-    """True for a run of the posted program, also in the notation of the build, that ended with exit code 0."""
-    is_posted = seen.variant is Variant.ORIGINAL or (seen.variant is Variant.PORTED and seen.notation_only)
-    return is_posted and seen.device == plan.device and seen.ended == Exited(code=0)
-
-
-def _is_unjudged(seen: Observation) -> bool:
-    return seen.outcome is Outcome.OTHER_FAILURE
-
-
-_SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.M)
-
-
-def _read_program(printed: str) -> Sequence[object]:
-    """Return the parts by which printed programs are compared; empty for any other output."""
-    if _SCRIPT.search(printed):
-        return [_normalize(row) for row in printed.splitlines() if row.strip()]
-    operations = number_values(read_operations(printed))
-    return operations if len(operations) >= MIN_OPERATIONS else []
-
-
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple[Part, ...], bool]:
     """Return the parts that divide the builds, and True. Without any, return the parts that all print, and False."""
-    printed = {seen.version: _flatten(seen.excerpt) for seen in observations if _ends_well(plan, seen)}
+    printed = {seen.version: _flatten(seen.excerpt) for seen in list_runs(plan, observations)}
     if telling := _list_telling(plan.claim, printed):
         return telling, True
     shown = (one for one in read_parts(plan.claim) if all(_has(text, one) for text in printed.values()))
