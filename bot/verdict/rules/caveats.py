@@ -28,8 +28,8 @@ from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
+from runners.core.failure.printed.changed_since import Change, find_change, is_marked_by_change
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
 from runners.core.failure.printed.told_parts import TOLD, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
@@ -119,24 +119,26 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on runs that count by a change of the printed program after the reported build, and name it.
+    """Weaken a verdict on runs that count by a change of the printed program, and name the change.
 
-    Withhold the verdict if no build stands for the reported one: an older build may print yet another program.
+    Withhold the verdict if no run prints what the report quotes, and no build stands for the reported one: an older
+    build may print yet another program.
     """
-    change = find_change(evidence.plan, evidence.observations)
-    rests = change is not None and any(is_marked_by_own_build(seen) for seen in evidence.observations)
-    if change is None or not rests or verdict.kind is not VerdictKind.FIXED:
+    marked = [seen for seen in evidence.observations if is_marked_by_change(seen)]
+    change = find_change(evidence.plan, evidence.observations) if marked else None
+    if change is None or verdict.kind is not VerdictKind.FIXED:
         return verdict
-    bad, good = (evidence.find_versions(answer) for answer in (Answer.BAD, Answer.GOOD))
-    since = [one for one in good if evidence.plan.order.index(one) > evidence.plan.order.index(bad[-1])]
+    order, good = evidence.plan.order, evidence.find_versions(Answer.GOOD)
+    since = [one for one in good if order.index(one) > order.index(change.wrong)]
     headline = (
         f"Already fixed: {name_releases(evidence, since)}, {name_newest(evidence)} included,"
-        f" print{'s' if len(since) == 1 else ''} another program than {bad[-1]}: {_describe_change(change)}."
+        f" print{'s' if len(since) == 1 else ''} another program than {change.wrong}: {_describe_change(change)}."
     )
     weighed = replace(add_grounds(verdict, Ground.CHANGED_SINCE), headline=headline)
-    if not evidence.has_near_build():
-        return withhold(weighed, "", "to decide: the printed lines that are wrong")
-    return weighed
+    is_quoted = any(seen.answer is Answer.BAD and seen not in marked for seen in evidence.list_originals())
+    if is_quoted or evidence.has_near_build():
+        return weighed
+    return withhold(weighed, "", "to decide: the printed lines that are wrong")
 
 
 def _describe_change(change: Change) -> str:
@@ -144,7 +146,9 @@ def _describe_change(change: Change) -> str:
     before, after = (Counter(name for name, *_ in program) for program in (change.before, change.after))
     counted = [name for name in change.names if before[name] != after[name]]
     if not counted:
-        return f"{join_names([quote_span(name, 80) for name in change.names[:2]])} differs"
+        names = [quote_span(name, 80) for name in change.names[:2]]
+        verb = "moved" if change.is_move else f"differ{'s' if len(names) == 1 else ''}"
+        return f"{join_names(names)} {verb}"
     told = (
         f"{quote_span(name, 80)} occurs {_say_times(after[name])} ({before[name]} before)" for name in counted[:2]
     )

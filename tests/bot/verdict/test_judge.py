@@ -18,7 +18,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.oracle import KEEPS, PRINTS_EXPECTED, PRINTS_SIMILAR
-from runners.core.failure.printed.own_build import mark_by_own_build
+from runners.core.failure.printed.changed_since import mark_by_change
 from runners.core.failure.printed.told_parts import mark_by_told_parts
 from runners.core.findings import HELPERS
 from runners.core.protocol import (
@@ -1982,13 +1982,13 @@ def test_a_change_of_the_printed_program_after_the_reported_release_is_a_fix_of_
         observe(version, Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=old if at < 2 else new)
         for at, version in enumerate(ORDER)
     )
-    verdict = judge(Evidence(plan=plan, observations=mark_by_own_build(plan, seen), findings=()))
+    verdict = judge(Evidence(plan=plan, observations=mark_by_change(plan, seen), findings=()))
     assert verdict.kind is VerdictKind.FIXED
     assert Ground.CHANGED_SINCE in verdict.grounds
     assert 0.55 < verdict.confidence < 0.9
     assert f"another program than {ORDER[1]}: `f.scale` occurs once (2 before)" in verdict.headline
     unnamed = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=()))
-    assert judge(Evidence(plan=unnamed, observations=mark_by_own_build(unnamed, seen), findings=())).kind is (
+    assert judge(Evidence(plan=unnamed, observations=mark_by_change(unnamed, seen), findings=())).kind is (
         VerdictKind.INCONCLUSIVE
     )
 

@@ -138,6 +138,13 @@ SLOW = any_of(
     r"tak(?:es?|ing) (?:too long|(?:\w+ ){0,2}\d+(?:\.\d+)? ?(?:x|times) (?:as long|longer))",
     r"\d+(?:\.\d+)? ?(?:x|times) slower",
 )
+TIME_OF_COMPILING = any_of(
+    r"compil\w*[ -]times?\b|compil\w+ (?:\w+ ){0,2}(?:takes?|took|needs?|gets?|is|was) ",
+    r"(?:pass|passes|canonicali[sz]er?|iree-opt) (?:\w+ ){0,2}(?:takes?|took|runs? for|hangs?|never)",
+    r"tak(?:es?|ing) (?:\w+ ){0,2}(?:\d|minutes|hours|seconds|forever|too long|very long)",
+    r"(?:quadratic|exponential)(?:ly)?|blows? up",
+)
+"""Words on the time or memory of the compiler itself."""
 MEMORY = any_of(
     *(r"memory leak", r"leaks? (?:\w+ )?memory", r"(?:peak|resident) (?:memory|RSS)", r"RSS\b"),
     *(r"memory (?:usage|use|consumption|footprint)", r"(?:uses|using|consumes|needs|takes|allocates) \S+ ?[MG]i?B\b"),

@@ -49,7 +49,7 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
     if draft.signature is None and kind in _UNTOLD and _is_about_program(source, draft.actual):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
-    if kind in (ClaimKind.SLOW, ClaimKind.MEMORY) and _shows_cause(source, draft):
+    if kind in _COSTS and (_shows_cause(source, draft) or _is_cost_of_printed_code(source)):
         kind = ClaimKind.WRONG_RESULT
     draft = replace(draft, kind=kind)
     counted = _count(source, draft)
@@ -76,17 +76,29 @@ _FAILS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|crash\w*|
 def _shows_cause(source: ClaimSource, draft: Draft) -> bool:
     """True for a report on time or memory that shows what is printed: the time is a consequence of that.
 
-    It also shows what should be printed, or its title speaks neither of time nor of memory, and nor does the output.
+    It shows both what is printed and what should be, or its title speaks neither of time nor of memory, and nor does
+    the output that it shows.
     """
     costs = (phrases.SLOW, phrases.MEMORY)
     titled = any(one.search(source.title) for one in costs)
-    measured = any(one.search(draft.actual) for one in (*costs, _AMOUNT))
-    return bool(draft.actual) and (bool(draft.expected) or not (titled or measured))
+    shown = f"{draft.actual}\n{draft.expected}".strip()
+    measured = any(one.search(shown) for one in (*costs, _AMOUNT))
+    return bool(shown) and (bool(draft.actual and draft.expected) or not (titled or measured))
+
+
+def _is_cost_of_printed_code(source: ClaimSource) -> bool:
+    """True if the testcase only prints the code that passes make, and the report does not speak of their own time.
+
+    The time or memory is that of the code, which no command here runs.
+    """
+    said = f"{source.title}\n{join_prose(source)}"
+    return _runs_passes(source) and not phrases.TIME_OF_COMPILING.search(said)
 
 
 _AMOUNT = re.compile(r"\d ?(?:ns|[uµm]s|s|sec\w*|min\w*|h|[KMG]i?B|bytes|%)\b|\d+:\d\d\b|\btime\b", re.I)
 """An amount of time or memory, as a measuring program prints it."""
 _UNTOLD = frozenset({ClaimKind.UNKNOWN, ClaimKind.ERROR})
+_COSTS = frozenset({ClaimKind.SLOW, ClaimKind.MEMORY})
 
 
 def _only_mentions_failure(source: ClaimSource, quoted: Draft) -> bool:
@@ -191,11 +203,17 @@ def _complete_values(source: ClaimSource, draft: Draft) -> Draft:
 
 def _misses_transformation(source: ClaimSource) -> bool:
     """True if the report says that a pass does nothing, and its command runs single passes."""
-    tools = vocabulary_of(source.toolchain).tools
-    if tools is None or not tools.optimizer or not re.search(rf"^{re.escape(tools.optimizer)}\b", source.code, re.M):
-        return False
     said = f"{source.title}\n{join_prose(source)}"
-    return any(one.search(said) for one in (phrases.MISSES_TRANSFORMATION, phrases.COMES_OUT_UNCHANGED))
+    words = (phrases.MISSES_TRANSFORMATION, phrases.COMES_OUT_UNCHANGED)
+    return _runs_passes(source) and any(one.search(said) for one in words)
+
+
+def _runs_passes(source: ClaimSource) -> bool:
+    """True if a command of the testcase runs single passes, which print a program."""
+    tools = vocabulary_of(source.toolchain).tools
+    if tools is None or not tools.optimizer:
+        return False
+    return re.search(rf"^{re.escape(tools.optimizer)}\b", source.code, re.M) is not None
 
 
 def _find_input_program(source: ClaimSource) -> str:

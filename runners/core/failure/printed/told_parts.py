@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from runners.core.failure.printed.program import read_operations
 from runners.core.failure.printed.program_runs import is_unjudged, list_runs, read_programs
 from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Plan
 
@@ -28,6 +29,8 @@ MAX_PART_CHARS = 200
 MIN_PART_CHARS = 3
 MIN_FRAGMENT_WORDS = 6
 """Words of a quoted row, or of its part beside "...", that make it telling."""
+MIN_NAMES = 2
+"""Names of operations that tell builds apart. A single one may have been renamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Part:
     is_wanted: bool
     is_row: bool = False
     """True for a row of a quoted program, of which most rows may be right."""
+    is_name: bool = False
+    """True for the name of an operation of a quoted program with gaps."""
 
 
 def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -83,6 +88,8 @@ def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple
 def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
     """Return the telling parts of sentences; without any, the telling rows of quoted programs."""
     telling = [one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2]
+    if sum(one.is_name for one in telling) < MIN_NAMES:
+        telling = [one for one in telling if not one.is_name]
     return tuple([one for one in telling if not one.is_row] or telling)
 
 
@@ -135,6 +142,9 @@ def read_parts(claim: Claim) -> tuple[Part, ...]:
     """
     found = [*_read_sentences(claim.told), *_read_rows(claim.actual, is_wanted=False)]
     found += _read_rows(claim.expected, is_wanted=True)
+    found += _read_pair(claim.actual, claim.expected)
+    found += _read_names(claim.actual, is_wanted=False)
+    found += _read_names(claim.expected, is_wanted=True)
     both = {one.text for one in found if one.is_wanted} & {one.text for one in found if not one.is_wanted}
     return tuple(dict.fromkeys(one for one in found if one.text not in both))[:MAX_PARTS]
 
@@ -201,6 +211,29 @@ def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
             text = _normalize(piece).strip(" ,:")
             if len(re.findall(r"\w+", text)) >= MIN_FRAGMENT_WORDS or (is_wanted and len(text) >= MIN_PART_CHARS):
                 yield Part(text, is_wanted=is_wanted, is_row=True)
+
+
+def _read_pair(actual: str, expected: str) -> Iterator[Part]:
+    """Yield a short wrong value if the right one has the same form: ``[1, 1]`` beside ``[16, 16]``.
+
+    Alone, a short value stands in many programs.
+    """
+    wrong, right = (_normalize(text) for text in (actual, expected))
+    is_row = "\n" not in actual.strip() and len(wrong) >= MIN_PART_CHARS
+    if is_row and wrong != right and _mask(wrong) == _mask(right):
+        yield Part(wrong, is_wanted=False, is_row=True)
+
+
+def _mask(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _read_names(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
+    """Yield the names of the operations of a quoted program with gaps, whose rows are no rows of the output."""
+    if not _GAP.search(quoted):
+        return
+    for name in dict.fromkeys(name for name, *_ in read_operations(quoted) if "." in name):
+        yield Part(name, is_wanted=is_wanted, is_row=True, is_name=True)
 
 
 _GAP = re.compile(r"\.{3}|…")

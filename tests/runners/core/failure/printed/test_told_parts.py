@@ -148,3 +148,28 @@ def test_parts_of_sentences_come_before_rows_of_a_quoted_program() -> None:
         print_on("1.2", old.replace("return", "unit.copy %0\n  return")),
     ]
     assert mark("I expect a `unit.copy` in front of the return.", *seen, actual=old) == [M, M, P]
+
+
+GAPPED = "%1 = unit.guard ... {\n  ...\n  unit.fill ...\n}\n%2 = unit.scale %1 ..."
+GUARDED = "unit.guard %0 {\n  unit.fill %0\n}\n%2 = unit.scale %1 {a = 1}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcomes"),
+    [
+        (GUARDED, "%2 = unit.scale %1\nunit.end %2", [M, P]),
+        (GUARDED.replace("unit.fill", "unit.other"), "unit.fresh %1 {\n  unit.other %0\n}\nunit.scale %1", [S, S]),
+    ],
+    ids=["two names", "one name, which may be renamed"],
+)
+def test_operations_of_a_quoted_program_with_gaps_divide_the_builds(
+    old: str, new: str, outcomes: list[Outcome]
+) -> None:
+    assert mark("", print_on("1.0", old), print_on("1.2", new), actual=GAPPED) == outcomes
+
+
+def test_a_short_wrong_value_counts_beside_a_right_one_of_the_same_form() -> None:
+    old, new = (OLD.replace('status = "no"', f"tiles = {tiles}") for tiles in ("[1, 1]", "[16, 16]"))
+    seen = (print_on("1.0", old.replace("[1, 1]", "[4, 4]")), print_on("1.1", old), print_on("1.2", new))
+    assert mark("", *seen, actual="[1, 1]", expected="[16, 16]") == [S, M, P]
+    assert mark("", *seen, actual="[1, 1]", expected="[16]") == [S, S, S]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from runners.core.failure.printed.own_build import find_change, mark_by_own_build
+from runners.core.failure.printed.changed_since import find_change, mark_by_change
 from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome
 from tests.support.observed import ORDER, PLAN, observe
 
@@ -21,11 +23,12 @@ def print_on(version: str, excerpt: str, outcome: Outcome = S, code: int = 0) ->
     return observe(version, outcome, ended=Exited(code=code), excerpt=excerpt)
 
 
-def mark(*seen: Observation, reported: str | None = SECOND, **claim: object) -> list[Outcome]:
-    made = Claim(kind=ClaimKind.WRONG_RESULT, told=SAID)
-    changed = msgspec.structs.replace(made, **claim)
-    plan = msgspec.structs.replace(PLAN, claim=changed, reported=reported)
-    return [one.outcome for one in mark_by_own_build(plan, seen)]
+def mark(*seen: Observation, **more: Any) -> list[Outcome]:
+    """Return the outcomes after the rule. ``more``: fields of the claim, and the reported build."""
+    reported = more.pop("reported", SECOND)
+    claim = msgspec.structs.replace(Claim(kind=ClaimKind.WRONG_RESULT, told=SAID), **more)
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported=reported)
+    return [one.outcome for one in mark_by_change(plan, seen)]
 
 
 def test_builds_are_bad_like_the_reported_one_until_the_program_changes() -> None:
@@ -48,7 +51,7 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
         ((print_on(SECOND, OLD), print_on(NEWEST, f"[…]\n{NEW}")), {}),
         ((print_on(SECOND, "7"), print_on(NEWEST, "8")), {}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW, code=1)), {}),
-        ((print_on(SECOND, OLD, M), print_on(NEWEST, NEW)), {}),
+        ((print_on(SECOND, OLD), print_on(THIRD_BUILD, NEW, P), print_on(NEWEST, NEW)), {}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"reported": None}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"told": "The loops stay apart."}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"kind": ClaimKind.ERROR}),
@@ -62,7 +65,7 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
         "only the end is kept",
         "no program",
         "the newest release fails",
-        "another comparison has judged",
+        "another comparison calls a build good",
         "no build is named",
         "the report speaks of something else",
         "another claim",
@@ -71,9 +74,21 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
     ],
 )
 def test_nothing_is_marked_without_one_change_of_what_the_report_speaks_of(
-    seen: tuple[Observation, ...], more: dict[str, object]
+    seen: tuple[Observation, ...], more: dict[str, Any]
 ) -> None:
     assert mark(*seen, **more) == [one.outcome for one in seen]
+
+
+def test_a_build_that_prints_the_quoted_program_takes_the_place_of_the_reported_one() -> None:
+    seen = (print_on(FIRST, OLD, M), print_on(SECOND, THIRD), print_on(THIRD_BUILD, NEW), print_on(NEWEST, NEW))
+    assert mark(*seen, actual=OLD) == [M, S, S, S]  # two changes
+    assert mark(seen[0], *seen[2:], actual=OLD) == [M, P, P]
+    assert mark(print_on(FIRST, OLD, M), print_on(SECOND, OLD), print_on(NEWEST, NEW), actual=OLD) == [M, M, P]
+
+
+def test_a_quoted_program_with_gaps_leaves_the_word_to_the_reported_build() -> None:
+    seen = (print_on(SECOND, OLD), print_on(NEWEST, NEW))
+    assert mark(*seen, actual="%0 = unit.scale ...\n...\nreturn %1") == [M, P]
 
 
 def test_the_change_names_the_operations_of_which_the_report_speaks() -> None:
@@ -82,3 +97,12 @@ def test_the_change_names_the_operations_of_which_the_report_speaks() -> None:
     change = find_change(plan, (print_on(SECOND, OLD), print_on(NEWEST, NEW)))
     assert change is not None
     assert change.names == ("unit.scale",)
+
+
+def test_an_operation_that_only_moved_is_a_change() -> None:
+    old, new = "unit.region {\n  unit.a %0\n}\nunit.scale %0", "unit.scale %0\nunit.region {\n  unit.a %0\n}"
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, told=SAID), reported=SECOND)
+    moved = find_change(plan, (print_on(SECOND, old), print_on(NEWEST, new)))
+    assert moved is not None
+    assert moved.is_move
+    assert moved.names == ("unit.scale",)
