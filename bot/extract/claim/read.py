@@ -68,13 +68,17 @@ def _read_quoted(source: ClaimSource, good: tuple[str, ...]) -> Draft:
 
 
 def _keep_results(output: str) -> str:
-    """Return the rows of an output without typed remarks, and without the banner of a tool's version."""
+    """Return the rows of an output without typed remarks, the banner of a tool's version, and the title of a dump."""
     rows = output.split("\n")
     kept = [row for row in rows if not _NO_RESULT_ROW.search(row)]
-    return "\n".join(kept).strip("\n") if any(map(str.strip, kept)) else output
+    if not any(map(str.strip, kept)):
+        kept = rows
+    return "\n".join(row for row in kept if not _DUMP_ROW.match(row)).strip("\n")
 
 
 _NO_RESULT_ROW = re.compile(r"^[ \t]*#[ \t]+\w|\bversion[: ]+v?\d+\.\d+\.\d", re.I)
+_DUMP_ROW = re.compile(r"^[ \t]*// ?-{3,}// ?IR Dump\b")
+"""The row above a program that MLIR prints before or after a pass."""
 _VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.\d+\.\d[\w.+]*['\"]?$\n?", re.M)
 """A row with the version of the build, maybe behind the name of the compiler."""
 

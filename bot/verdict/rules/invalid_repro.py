@@ -81,7 +81,10 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure.
 
     A wrong call is always rejected in one way: it explains neither another error that the report quotes nor a crash.
+    A notation of older releases explains nothing here: the text was right when it was written.
     """
+    if blame.evidence.get(CALL_FAULT) == CallFault.NOTATION:
+        return None
     claim = evidence.plan.claim
     quotes_none = claim.signature is None and claim.kind is ClaimKind.ERROR
     if blame.kind is FindingKind.WRONG_CALL and not (quotes_none and not evidence.gaps.shows_elsewhere):

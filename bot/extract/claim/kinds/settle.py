@@ -49,6 +49,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
     if draft.signature is None and kind in _UNTOLD and _is_about_program(source, draft.actual):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
+    if not (draft.signature or draft.actual) and any(_FAILED_PASS.search(piece.text) for piece in source.pieces):
+        kind = ClaimKind.ERROR
     if kind in _COSTS and (_shows_cause(source, draft) or _is_cost_of_printed_code(source)):
         kind = ClaimKind.WRONG_RESULT
     draft = replace(draft, kind=kind)
@@ -97,6 +99,8 @@ def _is_cost_of_printed_code(source: ClaimSource) -> bool:
 
 _AMOUNT = re.compile(r"\d ?(?:ns|[uµm]s|s|sec\w*|min\w*|h|[KMG]i?B|bytes|%)\b|\d+:\d\d\b|\btime\b", re.I)
 """An amount of time or memory, as a measuring program prints it."""
+_FAILED_PASS = re.compile(r"^[ \t]*// ?-{3,}// ?IR Dump After \S{1,200} Failed\b", re.M)
+"""The title that MLIR prints above the program on which a pass failed."""
 _UNTOLD = frozenset({ClaimKind.UNKNOWN, ClaimKind.ERROR})
 _COSTS = frozenset({ClaimKind.SLOW, ClaimKind.MEMORY})
 
