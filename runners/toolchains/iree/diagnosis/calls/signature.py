@@ -171,7 +171,7 @@ def _compare_inputs(called: Function, step: Sequence[str], words: list[str], cha
         differing = _compare_input(kind, given, changed)
         if differing is None:
             continue
-        mended_value = write_value(_settle_extents(kind, given))
+        mended_value = _mend_value(kind, given)
         if mended_value is not None:
             words[place] = f"--input={mended_value}"
         fault, evidence = differing
@@ -179,7 +179,10 @@ def _compare_inputs(called: Function, step: Sequence[str], words: list[str], cha
 
 
 def _compare_input(declared: str, given: str, changed: bool) -> _Found | None:
-    wanted, passed = _read_declared(declared), _GIVEN.match(given.strip().strip("\"'"))
+    bare = given.strip().strip("\"'")
+    wanted, passed = _read_declared(declared), _GIVEN.match(bare)
+    if wanted is not None and wanted.shape is not None and _NUMBER.match(bare) and passed is None:
+        return CallFault.TYPE, {"declared": declared, "given": bare}  # the tool takes a bare number as a scalar alone
     if wanted is None or passed is None:
         return None
     shape = tuple(int(extent) for extent in passed["shape"].split("x")[:-1])
@@ -218,6 +221,15 @@ def _are_alike(declared: str, given: str) -> bool:
     """True if an argument may take such an element. Integers have no sign at this boundary."""
     one, other = (name.removeprefix("s").removeprefix("u") for name in (declared, given))
     return one == other or (one, other) in _NARROWER or not _ELEMENT.match(one) or not _ELEMENT.match(other)
+
+
+def _mend_value(kind: str, given: str) -> str | None:
+    """Return an input of this type; a bare number becomes the value of a tensor with one element."""
+    declared, bare = _read_declared(kind), given.strip()
+    shape = declared.shape if declared is not None else None
+    if declared is not None and shape is not None and _NUMBER.match(bare) and all(extent == 1 for extent in shape):
+        return f"{'1x' * len(shape)}{declared.element}={bare}"
+    return write_value(_settle_extents(kind, given))
 
 
 def _settle_extents(kind: str, given: str) -> str:

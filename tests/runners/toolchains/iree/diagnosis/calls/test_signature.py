@@ -46,6 +46,12 @@ def takes(*types: str, name: str = "f") -> str:
             ("--input=4xf32=0.5", "--input=2"),
         ),
         (
+            ("--input=3.5", "--input=2"),
+            CallFault.TYPE,
+            {"argument": 1, "declared": "tensor<4xf32>", "given": "3.5"},
+            ("--input=4xf32=0.5", "--input=2"),
+        ),
+        (
             ("--input=4xf32=1", "--input=1xi64=2"),
             CallFault.TYPE,
             {"argument": 2, "declared": "index", "given": "1xi64"},
