@@ -139,9 +139,17 @@ _STEP = re.compile(
 """The words before a command in a list of steps."""
 
 
+_IN_PARENTHESES = re.compile(
+    rf"(?<![\w)`])\((?P<command>\S{{0,60}}{TOOL_PREFIX}[\w-]{{1,40}} -(?:[^()\n`]|\([^()\n`]{{0,300}}\)){{1,600}})\)"
+)
+"""A command with a flag in parentheses: "(iree-opt --cse)"."""
+
+
 def _find_in_prose(document: Document) -> Iterator[str]:
     for prose in document.prose:
         yield from (span for span in find_code_spans(prose.text) if is_command(span))
+        found = (one["command"] for one in _IN_PARENTHESES.finditer(prose.text))
+        yield from (command for command in found if is_command(command))
         rows = [_STEP.sub("", row) for row in prose.text.split("\n")]
         begin = next((i for i, row in enumerate(rows) if is_command(row) and "`" not in row[:40]), None)
         if begin is not None:
