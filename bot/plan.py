@@ -40,6 +40,8 @@ class RunOptions:
     timeout_s: float | None = None
     """Seconds that one run may take."""
     sandbox: str = "auto"
+    image: str = ""
+    """The runner image in which the testcase runs, in the form of ``--image``."""
     allowed: tuple[str, ...] = ()
     """Packages that a testcase may install besides those on the list, in the form of ``--allow``."""
     wheels: tuple[str, ...] = ()
