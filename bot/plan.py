@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.extract.python.reference.caught import find_caught_labels
+from bot.extract.python.reference.own_checks import has_own_check
 from bot.extract.python.reference.own_reference import prints_reference
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.types import Repro
@@ -17,7 +17,7 @@ from runners.core.errors import UserError
 from runners.core.packages.catalogue import Catalogue, Release
 from runners.core.packages.requirements import pin_layers
 from runners.core.packages.versions import parse_version
-from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
+from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan
 from runners.toolchains import find_device, find_toolchain
 
 MAX_RUN_ALL = 8
@@ -40,6 +40,8 @@ class RunOptions:
     timeout_s: float | None = None
     """Seconds that one run may take."""
     sandbox: str = "auto"
+    image: str = ""
+    """The runner image in which the testcase runs, in the form of ``--image``."""
     allowed: tuple[str, ...] = ()
     """Packages that a testcase may install besides those on the list, in the form of ``--allow``."""
     wheels: tuple[str, ...] = ()
@@ -72,7 +74,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         testcase=repro.testcase,
         claim=repro.claim,
         device=repro.device,
-        checks_itself=has_own_check(repro),
+        checks_itself=has_own_check(repro.testcase),
         prints_reference=prints_reference(repro.testcase),
         rows=find_printed_rows(repro.testcase),
         caught=find_caught_labels(repro.testcase),
@@ -117,7 +119,7 @@ def make_plan(
             testcase=repro.testcase,
             claim=repro.claim,
             device=repro.device,
-            checks_itself=has_own_check(repro),
+            checks_itself=has_own_check(repro.testcase),
             prints_reference=prints_reference(repro.testcase),
             rows=find_printed_rows(repro.testcase),
             caught=find_caught_labels(repro.testcase),
@@ -257,61 +259,3 @@ def _choose_limits(repro: Repro, options: RunOptions) -> Limits:
     if options.timeout_s is not None:
         return Limits(wall_s=options.timeout_s)
     return Limits(wall_s=HANG_WALL_S) if repro.claim.kind is ClaimKind.HANG else Limits()
-
-
-def has_own_check(repro: Repro) -> bool:
-    """True if the testcase asserts something, so that running to its end is evidence. Parsed, never run."""
-    match repro.testcase.kind:
-        case TestcaseKind.PYTHON:
-            return any(_has_assertion(text) for name, text in repro.testcase.files.items() if name.endswith(".py"))
-        case TestcaseKind.COMMAND_LINE:
-            return any(word.startswith("--expected_output") for step in repro.testcase.steps for word in step)
-
-
-def _has_assertion(code: str) -> bool:
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    nodes = tuple(ast.walk(tree))
-    return any(isinstance(node, ast.Assert | ast.Raise) or _is_assertion_call(node) for node in nodes) or (
-        _ends_by_result(nodes)
-    )
-
-
-def _is_assertion_call(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name.startswith("assert_")
-        case _:
-            return False
-
-
-def _ends_by_result(nodes: Sequence[ast.AST]) -> bool:
-    """True if the program ends itself with a status that tells a failure: ``sys.exit(0 if close else 1)``.
-
-    ``sys.exit(main())`` tells one if ``main`` returns something.
-    """
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    return any(_tells_result(node, functions) for node in nodes)
-
-
-def _tells_result(node: ast.AST, functions: Sequence[ast.FunctionDef]) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[status, *_]) if name in _EXITS:
-            match status:
-                case ast.Constant(value=value):
-                    return value not in (0, None)
-                case ast.Call(func=ast.Name(id=called)):
-                    return all(map(_returns_value, (one for one in functions if one.name == called)))
-                case _:
-                    return True
-        case _:
-            return False
-
-
-_EXITS = frozenset({"exit", "_exit", "quit"})
-
-
-def _returns_value(function: ast.FunctionDef) -> bool:
-    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))

@@ -130,7 +130,7 @@ def run_reproduce(
     context.check_names(toolchain, sandbox, allowed)
     check_outputs(json, html, comment)
     catalogue = context.open_local_catalogue(folders)
-    opening = context.begin_opening(sandbox, catalogue, allow=allowed, history=str(history or ""))
+    opening = context.begin_opening(sandbox, catalogue, image=image, allow=allowed, history=str(history or ""))
     from bot.cli import terminal, verbs  # beside the opening, which mostly waits
     from bot.plan import RunOptions
 
@@ -140,6 +140,7 @@ def run_reproduce(
         bisect=bisect,
         timeout_s=timeout,
         sandbox=sandbox,
+        image=image,
         allowed=allowed,
         wheels=folders,
         history=str(history or ""),
@@ -196,6 +197,7 @@ def run_bisect(
         minutes=minutes,
         timeout_s=timeout,
         sandbox=sandbox,
+        image=image,
         allowed=tuple(allow or ()),
         wheels=_make_absolute(wheels),
         budget=Budget(workers=workers),
@@ -292,7 +294,9 @@ def run_minimize(
     from bot.report.document import format_json, make_smaller_document
     from bot.report.files import write_file
 
-    options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
+    options = RunOptions(
+        versions=version, timeout_s=timeout, sandbox=sandbox, image=image, allowed=tuple(allow or ())
+    )
     context.check_names(toolchain, options.sandbox, options.allowed)
     check_outputs(json, out)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
@@ -482,7 +486,7 @@ def run_report(
     from bot.plan import RunOptions
     from bot.report.files import write_file
 
-    run = RunOptions(sandbox=sandbox, timeout_s=timeout, allowed=tuple(allow or ()))
+    run = RunOptions(sandbox=sandbox, image=image, timeout_s=timeout, allowed=tuple(allow or ()))
     context.check_names(toolchain, run.sandbox, run.allowed)
     check_outputs(out)
     files = bug_report.read_files(script)

@@ -23,7 +23,7 @@ from runners.core.progress import Held, Sink
 from runners.environments.config import read_config
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
-from runners.sandbox.select import check_engine_name
+from runners.sandbox.select import check_engine_name, use_image
 from runners.toolchains import find_toolchain
 
 if TYPE_CHECKING:
@@ -101,11 +101,18 @@ def open_local_catalogue(wheels: Sequence[str] = ()) -> Catalogue:
 
 
 def open_local_workbench(
-    sandbox: str, catalogue: Catalogue, sink: Sink, *, allow: Sequence[str] = (), history: str = ""
+    sandbox: str,
+    catalogue: Catalogue,
+    sink: Sink,
+    *,
+    image: str = "",
+    allow: Sequence[str] = (),
+    history: str = "",
 ) -> Workbench:
-    """Return the workbench of this machine. ``allow`` is as in ``--allow``, ``history`` as in ``--history``."""
+    """Return the workbench of this machine. The keywords are as in the options of the same names."""
     from runners.workbench import open_workbench
 
+    use_image(image)
     check_cache(default_root())
     allowed = frozenset(parse_allowance(allow).values())
     return open_workbench(sandbox, catalogue, sink, also_allowed=allowed, history=history)
@@ -130,7 +137,9 @@ class Opening:
         return replace(bench, progress=sink)
 
 
-def begin_opening(sandbox: str, catalogue: Catalogue, *, allow: Sequence[str] = (), history: str = "") -> Opening:
+def begin_opening(
+    sandbox: str, catalogue: Catalogue, *, image: str = "", allow: Sequence[str] = (), history: str = ""
+) -> Opening:
     """Begin to open the workbench, beside the imports of a command and the reading of its issue.
 
     A machine without a sandbox is an error only when the workbench is requested.
@@ -138,7 +147,7 @@ def begin_opening(sandbox: str, catalogue: Catalogue, *, allow: Sequence[str] = 
     import runners.workbench  # noqa: F401  # here: the thread mostly waits, and would share this one's imports
 
     held = Held()
-    open_bench = partial(open_local_workbench, sandbox, catalogue, held, allow=allow, history=history)
+    open_bench = partial(open_local_workbench, sandbox, catalogue, held, image=image, allow=allow, history=history)
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         # Where memory ends while a thread begins, the interpreter itself ends, without a message of ours.
         return Opening(open_bench, held)
@@ -150,7 +159,9 @@ def begin_opening(sandbox: str, catalogue: Catalogue, *, allow: Sequence[str] = 
 
 def prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
     """Begin to open the workbench with these options. Return how to get it."""
-    opening = begin_opening(options.sandbox, catalogue, allow=options.allowed, history=options.history)
+    opening = begin_opening(
+        options.sandbox, catalogue, image=options.image, allow=options.allowed, history=options.history
+    )
     return lambda: opening.get_bench(sink)
 
 

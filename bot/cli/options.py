@@ -24,12 +24,6 @@ class CommandOnCompilers(TyperCommand):
         return super().get_help(ctx)
 
 
-def _use_image(name: str) -> str:
-    from runners.sandbox.select import use_image
-
-    return use_image(name)
-
-
 IssueArgument = Annotated[
     str,
     typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
@@ -57,7 +51,6 @@ ImageOption = Annotated[
         help="Run in this runner image instead of the host's system (docker, podman).",
         metavar="NAME",
         envvar="REPROBOT_IMAGE",
-        callback=_use_image,
     ),
 ]
 TimeoutOption = Annotated[

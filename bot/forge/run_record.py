@@ -99,17 +99,18 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return msgspec.structs.replace(self, approvals=(*others, approval)[-MAX_APPROVALS:])
 
     def end_run(self, id: str, state: RunState, verdict: str = "") -> IssueRecord:
-        """Return the record with the run ``id`` in its last state. A cancelled run stays cancelled.
-
-        A new verdict (``DONE``) removes the void.
-        """
+        """Return the record with the run ``id`` in its last state. A cancelled run stays cancelled."""
         runs = tuple(
             msgspec.structs.replace(run, state=state, verdict=verdict)
             if run.id == id and run.state is RunState.RUNNING
             else run
             for run in self.runs
         )
-        return msgspec.structs.replace(self, runs=runs, void=None if state is RunState.DONE else self.void)
+        return msgspec.structs.replace(self, runs=runs)
+
+    def clear_void(self) -> IssueRecord:
+        """Return the record of a comment whose verdict is a new one."""
+        return msgspec.structs.replace(self, void=None)
 
     def remove_run(self, id: str) -> IssueRecord:
         """Return the record without the run ``id``."""

@@ -200,6 +200,7 @@ def format_command(issue: Issue, toolchain: str | None, options: RunOptions) -> 
     words += ["--minimize"] if options.minimize else []
     words += ["--anyway"] if options.anyway else []
     words += ["--sandbox", options.sandbox] if options.sandbox != "auto" else []
+    words += ["--image", options.image] if options.image else []
     words += ["--timeout", f"{options.timeout_s:g}"] if options.timeout_s is not None else []
     words += [word for name in options.allowed for word in ("--allow", name)]
     words += [word for folder in options.wheels for word in ("--wheels", folder)]

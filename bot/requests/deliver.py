@@ -97,9 +97,10 @@ def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
     answer = parse_report(render_comment(here, MAX_BODY_BYTES))
     note = _note_edit(case, current.state) or _note_update(case, current.sticky, answer)
     same = current.sticky.same if current.sticky.verdict == answer.verdict else ""
+    record = record if _is_repeated(case, current.sticky) else record.clear_void()
     sticky = replace(answer, record=record, note=note, same=same)
     posted = publish_comment(forge, repository, number, sticky, login=current.login)
-    update_labels(forge, repository, number, case.settings, report.verdict.kind)
+    update_labels(forge, repository, number, case.settings, report.verdict.kind if record.void is None else None)
     return Delivery(url=posted.url, message=f"answered: {report.verdict.kind}")
 
 
@@ -216,13 +217,19 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
 def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
     """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
     assert case.run is not None
-    known = before.record.find_run(case.run.id)
-    if known is not None and known.state is RunState.DONE:
-        return before.note  # this delivery repeats a delivery that a fault of the forge cut short
+    if _is_repeated(case, before):
+        return before.note
     if before.verdict != answer.verdict:
         return ""
     asker = f" for {quote_code(case.run.by)}" if case.run.by else ""
     return f"> **Updated** by a run{asker} on {case.run.at:%Y-%m-%d %H:%M} UTC. The verdict is the same."
+
+
+def _is_repeated(case: Case, before: StickyComment) -> bool:
+    """True if this delivery repeats one that a fault of the forge cut short: the comment has the run's answer."""
+    assert case.run is not None
+    known = before.record.find_run(case.run.id)
+    return known is not None and known.state is RunState.DONE
 
 
 def _note_edit(case: Case, state: IssueState) -> str:

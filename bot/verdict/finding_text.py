@@ -33,6 +33,7 @@ from runners.core.findings import (
     RUNS_TO_ITS_CHECK,
     SHARED_MEMORY,
     VOTE,
+    WITH_SEEDS,
     CallFault,
     Moved,
     Rule,
@@ -421,14 +422,14 @@ _DEPENDS = {
     "threads": "the result depends on the number of threads",
     "hashes": "the result depends on Python's hash seed, so on the order of a set or on a hash itself",
     "race": "runs with two threads differ among themselves, and runs with one thread agree",
-    "unknown": "runs under the same conditions end differently, with seeds too",
+    "unknown": "runs under the same conditions end differently",
 }
 
 
 def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
     if (said := _DEPENDS.get(str(evidence.get("cause")))) is None:
         raise UnknownShapeError("cause")
-    return f"{_on(evidence)}, {said}"
+    return f"{_on(evidence)}, {said}{', with seeds too' if evidence.get(WITH_SEEDS) is True else ''}"
 
 
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:

@@ -55,33 +55,38 @@ class Database:
                 self.change("COMMIT")
             except BaseException:
                 if self._sql.in_transaction:  # SQLite rolls back by itself if its disk is full
-                    self._sql.execute("ROLLBACK")
+                    self.change("ROLLBACK")
                 raise
 
     @contextmanager
     def _translate_errors(self, action: str) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            raise InfraError(
-                f"{self.path} cannot be {action} ({error}): free space on its disk, then retry"
-            ) from None
+        except sqlite3.OperationalError as error:
+            raise self._make_error(action, error, "free space on its disk, then retry") from None
+        except sqlite3.DatabaseError as error:  # the file is damaged
+            raise self._make_error(action, error, "restore it from a copy, or move it away to begin anew") from None
+
+    def _make_error(self, action: str, error: sqlite3.Error, remedy: str) -> InfraError:
+        return InfraError(f"{self.path} cannot be {action} ({error}): {remedy}")
 
 
-def open_database(path: Path, migrations: Sequence[str]) -> Database:
+def open_database(path: Path, migrations: Sequence[str], *, folder_mode: int = 0o777) -> Database:
     """Open the file, or create it, and apply the migrations that it lacks. Its ``user_version`` counts them.
+
+    ``folder_mode`` is the mode of its folder, if there is none yet.
 
     Raises:
         UserError: the file cannot be opened, is no database, or a newer version of Reprobot wrote it.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=folder_mode)
         sql = sqlite3.connect(path, isolation_level=None, timeout=WAIT_S, check_same_thread=False)
         sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA synchronous = FULL")  # the default of WAL mode may lose the last change in a power cut
         version = _migrate(sql, migrations)
     except (OSError, sqlite3.Error) as error:
-        raise UserError(f"{path} cannot be opened ({error}): name another file") from None
+        raise UserError(f"{path} cannot be opened ({error}): name another file or folder") from None
     if version > len(migrations):
         raise UserError(f"{path} was written by a newer version of Reprobot ({version}): use that version")
     return Database(sql, path)

@@ -51,6 +51,8 @@ MOVED_IN = "moved_in"
 """Evidence of a moved name: the build that `MOVED` is about."""
 ADDED_IN = "added_in"
 """Evidence of a moved name: the build that added the name, if the name is too new."""
+WITH_SEEDS = "with_seeds"
+"""Evidence of results that differ for no known reason: true if they differ in runs with seeds too."""
 HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 """Evidence that a guest cannot claim."""
 

@@ -445,7 +445,7 @@ class Plan(Wire, frozen=True, kw_only=True):
     device: Name
     """The device that the testcase as posted asks for."""
     checks_itself: bool = False
-    """True if the testcase contains an assertion: then a run without a failure is evidence."""
+    """True if the testcase checks its own result: then a run without a failure is evidence."""
     prints_reference: bool = False
     """True if the testcase prints a result of the compiler and, beside it, a reference for that result."""
     rows: tuple[PrintedRow, ...] = ()

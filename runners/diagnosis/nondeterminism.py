@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, describe_conditions
-from runners.core.findings import REFUTED_BY
+from runners.core.findings import REFUTED_BY, WITH_SEEDS
 from runners.core.protocol import (
     Ended,
     Exited,
@@ -108,6 +108,12 @@ class Reruns:
     def distinct_results(self) -> int:
         """The number of different results."""
         return len({run.result for run in self.runs})
+
+    @property
+    def differ_with_seeds(self) -> bool:
+        """True if runs under one setup differ that gives seeds."""
+        seeded = {run.setup for run in self.runs if run.setup.seed is not None}
+        return any(len({run.result for run in self.find_runs(setup)}) > 1 for setup in seeded)
 
 
 @dataclass(slots=True)
@@ -411,7 +417,7 @@ _SUMMARIES: Mapping[Cause, str] = {
     "threads": "the result depends on the number of threads",
     "hashes": "the result follows Python's hash seed: it depends on the order of a set, or on a hash itself",
     "race": "with two threads runs under the same conditions differ, with one thread they never do",
-    "unknown": "runs under the same conditions end differently, with seeds too",
+    "unknown": "runs under the same conditions end differently",
 }
 _REFUTED: Mapping[Cause, str] = {
     "memory": "two runs with the same pattern that differ, or two with different patterns that do not",
@@ -427,11 +433,13 @@ def describe_cause(reruns: Reruns, version: str) -> Finding | None:
     """The finding to report; None if the result never changed for a known reason."""
     if reruns.cause is None:
         return None
+    seeded = reruns.cause == "unknown" and reruns.differ_with_seeds
     return Finding(
         kind=FindingKind.NONDETERMINISTIC,
-        summary=_SUMMARIES[reruns.cause],
+        summary=f"{_SUMMARIES[reruns.cause]}{', with seeds too' if seeded else ''}",
         evidence={
             "cause": reruns.cause,
+            **({WITH_SEEDS: True} if seeded else {}),
             "version": version,
             "results": reruns.distinct_results,
             "runs": _describe_runs(reruns),

@@ -80,7 +80,7 @@ def _list_by_cost() -> list[Engine]:
     return [*cheapest, *(one for one in sandboxes if one not in cheapest)]
 
 
-def use_image(name: str) -> str:
+def use_image(name: str) -> None:
     """Make the engines of this process and its children run in the image ``name``. An empty name has no effect.
 
     The name goes through ``REPROBOT_IMAGE``, as an operator would set it: processes that run jobs get that variable
@@ -88,7 +88,6 @@ def use_image(name: str) -> str:
     """
     if name:
         os.environ["REPROBOT_IMAGE"] = name
-    return name
 
 
 def remove_skeleton() -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -135,7 +135,8 @@ class RunsAhead:
         if future is not None and turn is not None and not future.cancel():
             if not early:
                 self._slots.call(turn)
-            return future.result()
+            with suppress(Withdrawn):  # nobody wanted the run when its turn came: it was not made
+                return future.result()
         return self._make(request, _Turn(early=early))
 
     def _make(self, request: RunRequest, turn: _Turn, wanted: Callable[[], bool] = lambda: True) -> RunResult:

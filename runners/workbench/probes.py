@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+import msgspec
+
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun, Testcase
 from runners.core.runs import RunRequest, RunResult
@@ -80,13 +82,15 @@ def choose_conditions(request: RunRequest) -> Conditions:
 
 
 def run_on_device(machine: Machine, environment: Environment, request: RunRequest) -> ProbeResult:
-    """Run a testcase, alone on the GPU if its device is one that is here. A GPU left ill is our failure."""
+    """Run a testcase, alone on the GPU if its device is one that is here. A GPU left ill is our failure.
+
+    A run on a GPU has a sandbox of its own: no session opens the device's files. All else is as on a processor.
+    """
     device = find_device(find_toolchain(request.testcase.toolchain), request.device)
-    conditions = choose_conditions(request)
     if device is None or device.hardware is not NVIDIA or isinstance(detect_hardware(NVIDIA), Absent):
         return run_once(
-            machine, environment, request.testcase, request.limits, conditions, with_hook=request.hook,
-            fresh=request.fresh,
+            machine, environment, request.testcase, request.limits, choose_conditions(request),
+            with_hook=request.hook, fresh=request.fresh,
         )  # fmt: skip
     if unfit := gpu.find_gpu_problems(os.environ, containers=machine.engine.name in ("docker", "podman")):
         return _report_not_run(machine.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
@@ -94,10 +98,10 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
         card = gpu.choose_gpu(os.environ)
         with gpu.lock_gpu(card, default_root() / "gpus", GPU_WAIT_S):
             before = gpu.read_health(card)
-            alone = derive_conditions(request.varied, 2)
+            alone = choose_conditions(msgspec.structs.replace(request, fresh=True))
             probe = run_once(
                 machine, environment, request.testcase, request.limits, alone, with_hook=request.hook,
-                devices=card.nodes,
+                fresh=True, devices=card.nodes,
                 more_variables={} if machine.engine.own_system else list_compiler_variables(device.compiler),
             )  # fmt: skip
             ill = gpu.find_fault(before, gpu.await_health(before))

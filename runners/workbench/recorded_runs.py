@@ -9,7 +9,7 @@ from collections.abc import Callable
 from runners.core.errors import InfraError
 from runners.core.protocol import Cost, NotRun
 from runners.core.runs import Execute, RunRequest, RunResult
-from runners.workbench.run_ledger import RunLedger, Surroundings
+from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 
 FindSurroundings = Callable[[RunRequest], Surroundings | RunResult | None]
 """Request → the surroundings of its run here; a result if it cannot be run; None if it must not be recorded."""
@@ -66,8 +66,12 @@ class RecordedRuns:
             return found[1]
 
     def _look_around(self, request: RunRequest) -> Surroundings | RunResult | None:
-        """Return the surroundings of a request, found once for each environment and device. A failure may pass."""
-        key = (request.testcase.toolchain, request.version, request.device, *request.testcase.requirements)
+        """Return the surroundings of a request, found once for each environment, device and set of guest programs.
+
+        A failure to find them may pass.
+        """
+        testcase = request.testcase
+        key = (testcase.toolchain, request.version, request.device, digest_guest(testcase), *testcase.requirements)
         if key not in self._around:
             found = self._find_surroundings(request)
             if isinstance(found, RunResult):

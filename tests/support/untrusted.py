@@ -17,6 +17,7 @@ from bot.extract.claim.value_sentences import find_printed_values, find_same_for
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
 from bot.extract.python.reference.caught import find_caught_labels
+from bot.extract.python.reference.own_checks import has_own_check
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.python.reference.round_trip import checks_round_trip
 from bot.extract.python.reference.same_model import runs_same_model
@@ -211,6 +212,7 @@ READERS: Mapping[str, Reader] = {
     "port of MLIR": lambda text: port_testcase(make_module(text), "3.8.0", IREE),
     "port of Python": lambda text: port_testcase(make_program(text), "0.27.0", TVM),
     "retarget": lambda text: retarget_testcase(make_program(text), "cuda"),
+    "own checks": lambda text: has_own_check(make_program(text)),
 }
 """Readers of the words of an issue, a comment, a settings file, a guest or a compiler."""
 

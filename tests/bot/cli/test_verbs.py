@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -108,19 +112,67 @@ def test_the_repeat_command_has_every_option_of_the_run() -> None:
         devices=("vmvx",),
         bisect=False,
         timeout_s=30,
-        sandbox="bubblewrap",
+        sandbox="podman",
+        image="localhost/reprobot-runner",
         allowed=("einx", "cv2=opencv-python"),
     )
     assert format_command(issue(CODE), "iree", options) == (
         "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
-        " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
+        " --sandbox podman --image localhost/reprobot-runner --timeout 30 --allow einx --allow cv2=opencv-python"
     )
 
 
 def test_every_option_of_the_repeat_command_exists() -> None:
     shown = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
-    for option in ("--toolchain", "--versions", "--devices", "--no-bisect", "--sandbox", "--timeout", "--allow"):
+    for option in (
+        "--toolchain",
+        "--versions",
+        "--devices",
+        "--no-bisect",
+        "--sandbox",
+        "--image",
+        "--timeout",
+        "--allow",
+    ):
         assert option in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "verb"),
+    [
+        (["reproduce", "{issue}"], "verbs.reproduce_issue"),
+        (["bisect", "{issue}", "--good", "0.26.0", "--bad", "0.27.0"], "verbs.bisect_issue"),
+        (["minimize", "{issue}"], "verbs.minimize_testcase"),
+        (["report", "{script}", "--toolchain", "tvm"], "bug_report.compose_bug_report"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_the_image_of_a_command_is_that_of_its_runs(
+    words: list[str], verb: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the option or by the variable. Both the sandbox and the repeat command get it."""
+    opened: list[str] = []
+    asked: list[str] = []
+
+    def open_workbench(*_words: object, **_options: object) -> object:
+        opened.append(os.environ["REPROBOT_IMAGE"])
+        raise UserError("no sandbox is needed here")
+
+    def record(*given: Any, options: Any = None, open_bench: Callable[[], object], **_more: object) -> object:
+        options = given[1].run if options is None else options
+        asked.append(options.image)
+        return open_bench()
+
+    monkeypatch.setattr("runners.workbench.open_workbench", open_workbench)
+    monkeypatch.setattr(f"bot.cli.{verb}", record)
+    monkeypatch.setattr("bot.cli.context.check_cache", lambda _root: None)
+    monkeypatch.setenv("REPROBOT_IMAGE", "runner:test" if way == "variable" else "")
+    (tmp_path / "issue.md").write_text(CODE)
+    (tmp_path / "script.py").write_text("assert False")
+    named = [word.format(issue=tmp_path / "issue.md", script=tmp_path / "script.py") for word in words]
+    ended = CliRunner().invoke(app, [*named, *(["--image", "runner:test"] if way == "option" else [])])
+    assert (opened, asked) == (["runner:test"], ["runner:test"]), ended
 
 
 def test_minimize_adds_a_smaller_testcase() -> None:

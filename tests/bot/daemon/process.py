@@ -18,6 +18,7 @@ from bot.daemon import watch
 from bot.daemon.ledger import Ledger, open_ledger
 from bot.daemon.steps import Services
 from bot.forge.github import open_forge
+from runners.core.database import Database
 from runners.core.job_files import write_result
 from runners.core.packages.catalogue import Catalogue, load_catalogue
 from runners.core.protocol import CellResult, Investigation, JobPlan, Outcome, Signalled
@@ -95,7 +96,7 @@ def run_until_killed(environment: dict[str, str], state: str, die_at: int, count
     sql.set_trace_callback(statement)
     watch.TICK_S = 0.01
     watch.watch_repositories(
-        make_services(environment, place, ledger=Ledger(sql)),
+        make_services(environment, place, ledger=Ledger(Database(sql, place / "ledger.sqlite"))),
         threading.Event(),
         threading.Event(),
         poll_s=1,

@@ -22,6 +22,7 @@ from bot.daemon.ledger import EventState, Ledger, ReadPosition, open_ledger
 from bot.daemon.steps import MAX_ATTEMPTS, Services
 from bot.daemon.watch import watch_repositories
 from bot.forge.run_record import RunState, decode_record
+from runners.core.database import Database
 from runners.core.errors import InfraError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
@@ -490,7 +491,8 @@ def test_a_full_disk_at_any_change_of_the_ledger_loses_and_doubles_nothing(
                     yield at < changes <= at + 5
 
             sql.fails = fail_five_times()
-            run_all(daemon.make_services(github.environment(), folder, ledger=Ledger(sql), now=Clock()))
+            ledger = Ledger(Database(sql, folder / "ledger.sqlite"))
+            run_all(daemon.make_services(github.environment(), folder, ledger=ledger, now=Clock()))
             sql.close()
             return outcome(github), changes
 
@@ -504,7 +506,7 @@ def test_a_full_database_is_an_infrastructure_error(tmp_path: Path) -> None:
     """SQLite's own error, also inside a transaction; afterwards the ledger can be used again."""
     sql = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     open_ledger(tmp_path / "ledger.sqlite").close()
-    ledger, now = Ledger(sql), datetime.now(tz=UTC)
+    ledger, now = Ledger(Database(sql, tmp_path / "ledger.sqlite")), datetime.now(tz=UTC)
     sql.execute("PRAGMA max_page_count = 8")
     with pytest.raises(InfraError, match="full"):
         ledger.add_event("a#1:opened", "issues", b"x" * 100_000, now)
@@ -514,6 +516,28 @@ def test_a_full_database_is_an_infrastructure_error(tmp_path: Path) -> None:
     with ledger.begin_transaction():
         assert ledger.add_event("a#1:opened", "issues", b"x" * 100_000, now)
     ledger.close()
+
+
+def test_a_damaged_ledger_is_said_and_does_not_end_the_daemon(tmp_path: Path) -> None:
+    """Its operator can put a copy in place. The pages after the first are overwritten, as a faulty disk may do."""
+    path = tmp_path / "ledger.sqlite"
+    ledger = open_ledger(path)
+    for number in range(100):
+        ledger.add_event(f"a#{number}:opened", "issues", b"x" * 1000, datetime.now(tz=UTC))
+    ledger.close()
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    stop, said = threading.Event(), list[str]()
+
+    def log(line: str) -> None:
+        said.append(line)
+        stop.set()
+
+    with FakeGithub() as github:
+        services = daemon.make_services(github.environment(), tmp_path, log=log)
+        watch_repositories(services, stop, threading.Event(), poll_s=10**6, jobs=1)
+    assert f"{path} cannot be read" in said[0]
+    assert "restore it from a copy" in said[0]
 
 
 # ------------------------------------------------------------------------------------------------------ kill -9

@@ -740,6 +740,50 @@ def test_a_voided_verdict_shows_the_maintainer_and_the_reason() -> None:
     assert "**Voided**" not in forge.ours()[0]
 
 
+def test_a_late_run_leaves_a_voided_verdict_voided() -> None:
+    """A later run has answered, and a maintainer withdrew that answer: it still stands in the comment."""
+    forge = forge_of()
+    late = opened(forge)
+    forge.now += timedelta(minutes=1)
+    later = says(forge, "wil", "/repro rerun timeout=9", run="2.1").sealed
+    assert later is not None
+    answered(forge, later)
+    says(forge, "wil", "/repro void by design", run="3.1")
+    answered(forge, late)
+    assert_voided(forge)
+
+
+def test_a_silent_run_leaves_a_voided_verdict_voided() -> None:
+    """It posts no answer of its own: the comment keeps the withdrawn one."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    forge.now += timedelta(days=2)
+    handled = ask(forge, "schedule", {"schedule": "0 3 * * *"}, run="4.1")
+    assert isinstance(handled, HandledRequest)
+    assert handled.sealed is not None
+    says(forge, "wil", "/repro void by design", run="5.1")
+    unanswered(forge, handled.sealed)
+    assert_voided(forge)
+
+
+def test_a_repeated_delivery_leaves_a_verdict_voided() -> None:
+    """The first one wrote the comment, and a fault of the forge kept it from the labels."""
+    forge = forge_of()
+    sealed = opened(forge)
+    answered(forge, sealed)
+    says(forge, "wil", "/repro void by design", run="2.1")
+    answered(forge, sealed)
+    assert_voided(forge)
+
+
+def assert_voided(forge: MemoryForge) -> None:
+    """The withdrawn verdict is shown below its note, and without its labels."""
+    (body,) = forge.ours()
+    assert "**Confirmed.**" in body
+    assert "**Voided** by `wil`" in body
+    assert forge.on[7] == []
+
+
 # ---------------------------------------------------------------------------------------------- meanwhile
 
 

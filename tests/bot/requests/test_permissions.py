@@ -236,12 +236,12 @@ def test_runs_that_count_are_remembered_beside_any_number_of_others() -> None:
     assert [one.id for one in record.runs] == [f"later {i}" for i in range(MAX_RUNS)]
 
 
-def test_a_cancelled_run_stays_cancelled_and_a_verdict_removes_a_void() -> None:
-    """A planned run does not: until it has ended, the verdict shown is the voided one."""
+def test_a_cancelled_run_stays_cancelled_and_the_end_of_a_run_keeps_a_void() -> None:
+    """A run may end without an answer in the comment: until one is written, the verdict shown is the voided one."""
     record = replace_void(IssueRecord()).add_run(run("1"))
     assert record.void is not None
-    assert record.end_run("1", RunState.FAILED).void is not None
-    assert record.end_run("1", RunState.DONE, "fixed").void is None
+    assert record.end_run("1", RunState.FAILED).void == record.void
+    assert record.end_run("1", RunState.DONE, "fixed").void == record.void
     cancelled = record.end_run("1", RunState.CANCELLED).end_run("1", RunState.DONE)
     assert [one.state for one in cancelled.runs] == [RunState.CANCELLED]
 

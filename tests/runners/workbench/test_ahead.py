@@ -170,6 +170,24 @@ def test_one_processor_makes_early_runs_after_the_search(machine: Machine, pool:
     ahead.withdraw()  # else the pool would wait for the early run for ever
 
 
+@pytest.mark.parametrize("early", [False, True], ids=["in its turn", "early"])
+def test_a_run_that_nobody_wanted_is_made_if_it_is_asked_for(
+    machine: Machine, pool: ThreadPoolExecutor, early: bool
+) -> None:
+    """The early diagnosis was given up, and the one in its place makes an equal request."""
+    ahead = RunsAhead(machine, Slots(1), pool)
+    asked = threading.Event()
+
+    def refuse() -> bool:
+        asked.set()
+        return False
+
+    ahead.expect(REQUEST, wanted=refuse)
+    assert asked.wait(WAIT_S)
+    assert (ahead.execute_early if early else ahead.execute)(REQUEST).seconds == 1
+    assert len(machine.started) == 1
+
+
 def test_nothing_is_made_early_after_the_end(machine: Machine, pool: ThreadPoolExecutor) -> None:
     ahead = RunsAhead(machine, Slots(1), pool)
     ahead.withdraw()

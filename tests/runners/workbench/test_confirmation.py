@@ -7,7 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import msgspec
@@ -29,14 +31,19 @@ from runners.core.protocol import (
     Varied,
 )
 from runners.core.runs import Execute, RunRequest, RunResult
-from runners.diagnosis.nondeterminism import AS_IT_IS, SEEDED
+from runners.diagnosis.nondeterminism import AS_IT_IS, SEEDED, Setup
 from runners.environments.interpreters import Interpreter
 from runners.environments.store import Environment, Store
+from runners.hardware import gpu
+from runners.hardware.detect import Present
+from runners.hardware.gpu import Gpu, Health
 from runners.investigation.state import make_cell
 from runners.probe.canary import Canaries
+from runners.probe.layout import Layout
+from runners.probe.task import Conditions, ProbeResult, Task
 from runners.sandbox import owner
 from runners.sandbox.contract import Engine, SessionEngine
-from runners.workbench import Workbench
+from runners.workbench import Workbench, probes
 from runners.workbench.probes import choose_conditions, make_run
 from runners.workbench.tools import make_means, make_tools, run_under
 from tests.runners.sandbox.conftest import engine, python_layout
@@ -153,6 +160,36 @@ def test_a_recording_of_a_fork_answers_a_fresh_run() -> None:
     assert msgspec.structs.replace(request, fresh=True).key == request.key
     assert msgspec.structs.replace(request, may_fork=False).key != request.key
     assert msgspec.structs.replace(request, seed=1).key != request.key
+
+
+@pytest.mark.parametrize("setup", [SEEDED, CONFIRMING, AS_IT_IS], ids=lambda setup: f"{setup.name} {setup.fresh}")
+def test_a_rerun_on_a_gpu_has_its_seed_and_a_sandbox_of_its_own(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question whether random numbers decide a result is asked with seeds, on any device."""
+    card = Gpu(index=0, uuid="GPU-1", name="H", driver="570", total=2**30, used=0, ecc_errors=None)
+    made: list[tuple[Conditions, tuple[str, ...]]] = []
+
+    def record(engine: Engine, layout: Layout, task: Task, *, run_id: str, devices: tuple[str, ...]) -> ProbeResult:
+        made.append((task.conditions, devices))
+        return ProbeResult(steps=(), ended=Exited(code=0), seconds=0.0, peak_bytes=0, engine=engine.name)
+
+    monkeypatch.setattr(probes, "run_probe", record)
+    monkeypatch.setattr(probes, "detect_hardware", lambda _hardware: Present(nodes=card.nodes))
+    monkeypatch.setattr(probes, "default_root", lambda: tmp_path)
+    monkeypatch.setattr(gpu, "find_gpu_problems", lambda _environment, containers: ())
+    monkeypatch.setattr(gpu, "choose_gpu", lambda _environment: card)
+    monkeypatch.setattr(gpu, "read_health", lambda _card: Health(gpu=card, faults=()))
+    monkeypatch.setattr(gpu, "await_health", lambda before: before)
+    bench = make_bench(cast("Engine", SimpleNamespace(name="bubblewrap", own_system=False, image="")), tmp_path)
+    environment = replace(make_environment(tmp_path), toolchain="tvm", version="0.27.0")
+    plan = msgspec.structs.replace(
+        PLAN, device="cuda", testcase=msgspec.structs.replace(TESTCASE, toolchain="tvm"), order=("0.27.0",)
+    )
+    run_under(partial(make_run, bench, environment), plan, "0.27.0", plan.testcase, setup)
+    ((conditions, devices),) = made
+    assert (conditions.seed, conditions.scripts, conditions.fork) == (setup.seed, True, False)
+    assert devices == card.nodes
 
 
 ZYGOTES = """\

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -18,8 +19,8 @@ import pytest
 
 from runners.core.database import open_database
 from runners.core.errors import InfraError, UserError
-from runners.core.protocol import Exited, Limits, NotRun, StepResult, Testcase, TestcaseKind, TimedOut
-from runners.core.runs import RunRequest, RunResult
+from runners.core.protocol import Exited, Limits, NotRun, StepResult, Testcase, TestcaseKind, TimedOut, digest_of
+from runners.core.runs import Recording, RunRequest, RunResult
 from runners.core.toolchain.guest import make_launch_step
 from runners.workbench import run_ledger
 from runners.workbench.recorded_runs import RecordedRuns
@@ -155,6 +156,18 @@ def test_order_of_equal_requests_does_not_matter(ledger: RunLedger) -> None:
     again(confirming)
     again(ASKED)
     assert len(machine.made) == 2
+
+
+def test_a_record_names_the_guest_programs_of_its_own_run(ledger: RunLedger) -> None:
+    """A run of the testcase as posted comes first. A diagnosis on the same build has the compiler's programs too."""
+    diagnosed = msgspec.structs.replace(CASE, steps=(make_launch_step("tvm.diagnose", "bounds", "a.py"),))
+    runs = RecordedRuns(ledger, Machine(), lambda asked: replace(HERE, guest=digest_guest(asked.testcase)))
+    for case in (CASE, diagnosed, CASE):
+        runs(msgspec.structs.replace(ASKED, testcase=case))
+    recorded = [msgspec.json.decode(line, type=Recording) for line in ledger.export_lines()]
+    assert {(one.testcase, one.guest) for one in recorded} == {
+        (digest_of(case), digest_guest(case)) for case in (CASE, diagnosed)
+    }
 
 
 def test_our_own_failure_is_not_recorded(ledger: RunLedger) -> None:

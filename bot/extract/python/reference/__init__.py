@@ -1,1 +1,1 @@
-"""Find what a testcase compares the results of the compiler with."""
+"""Find whether a testcase checks the results of the compiler, and what it compares them with."""
