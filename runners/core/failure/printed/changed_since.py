@@ -129,8 +129,15 @@ def _list_named(text: str, before: Program, after: Program) -> Iterator[str]:
         names.setdefault(operation[0], set()).update(operation)
     for name, words in names.items():
         parts = {part.lower() for word in words for part in re.findall(r"[A-Za-z_]\w+", word)}
-        if any(len(part) >= MIN_WORD_CHARS and _occurs(part, said) for part in parts):
+        known = {part for part in parts if len(part) >= MIN_WORD_CHARS}
+        if base := _ARITHMETIC.match(name):
+            known.add(base[1])
+        if any(part in said or f"{part}s" in said for part in known):
             yield name
+
+
+_ARITHMETIC = re.compile(r"arith\.([a-z]{3,8}?)(?:[us]?i|f)$")
+"""An operation on integers or floats, and the word that people use for it: ``div`` for ``arith.divui``."""
 
 
 def _list_between(one: Sequence[Operation], other: Sequence[Operation]) -> Iterator[Operation]:
@@ -140,10 +147,6 @@ def _list_between(one: Sequence[Operation], other: Sequence[Operation]) -> Itera
     end = next((at for at in range(shorter - begin) if one[-1 - at] != other[-1 - at]), shorter - begin)
     yield from one[begin : len(one) - end]
     yield from other[begin : len(other) - end]
-
-
-def _occurs(part: str, said: set[str]) -> bool:
-    return part in said or f"{part}s" in said
 
 
 def _leave_out_values(operation: tuple[str, ...]) -> tuple[str, ...]:

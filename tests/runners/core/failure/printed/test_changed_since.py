@@ -106,3 +106,11 @@ def test_an_operation_that_only_moved_is_a_change() -> None:
     assert moved is not None
     assert moved.is_move
     assert moved.names == ("unit.scale",)
+
+
+@pytest.mark.parametrize(("said", "names"), [("div and mul stay", ("arith.divui",)), ("it stays", ())])
+def test_an_arithmetic_operation_is_named_without_its_type(said: str, names: tuple[str, ...]) -> None:
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, told=said), reported=SECOND)
+    old, new = "unit.a %0\n%2 = arith.divui %0, %1\nunit.end %2", "unit.a %0\nunit.end %1"
+    change = find_change(plan, (print_on(SECOND, old), print_on(NEWEST, new)))
+    assert (change.names if change is not None else ()) == names
