@@ -205,11 +205,26 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
         return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
+    programs = [one for one in pieces if one.kind is Kind.PYTHON and one is not piece]
+    calls = any(CALLS_OR_IMPORTS.search(one.text) for one in programs)
+    if piece.cue is Cue.NONE and calls and holds_printed_script(piece.text):
+        rows = {row.strip() for row in piece.text.split("\n")}
+        return not any(row.strip() in rows for one in programs for row in one.text.split("\n") if row.strip())
     is_script = piece.kind is Kind.PYTHON and not CALLS_OR_IMPORTS.search(piece.text)
     announced = piece.cue is Cue.OUTPUT or (is_script and piece.cue is Cue.EXPECTED)
     if not (piece.kind is Kind.DEFINITIONS or is_script) or not announced:
         return False
-    return any(one.kind is Kind.PYTHON and one.lines[1] < piece.lines[0] for one in pieces)
+    # the form of an issue may ask for the output before the program
+    return any(one.lines[1] < piece.lines[0] for one in programs) or (is_script and calls)
+
+
+def holds_printed_script(text: str) -> bool:
+    """True for rows in the form of TVMScript's printer, which writes the type of each value: nobody types these."""
+    rows = [row for row in text.split("\n") if row.strip()]
+    return 2 * sum(bool(_TYPED_ROW.match(row)) for row in rows) >= len(rows) > 0
+
+
+_TYPED_ROW = re.compile(r"[ \t]*\w+: [RT]\.\w+\([^\n]*\) = \S")
 
 
 def _stands_below_program(piece: Piece, pieces: Sequence[Piece]) -> bool:

@@ -12,7 +12,7 @@ from bot.extract.claim.counts import read_counts
 from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.asides import is_beside_the_point
 from bot.extract.claim.kinds.classify import classify_claim, has_result_check
-from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, read_comments
+from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, holds_printed_script, read_comments
 from bot.extract.claim.source import ClaimSource, join_prose
 from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_values
 from bot.extract.vocabulary import vocabulary_of
@@ -69,7 +69,8 @@ def _is_about_program(source: ClaimSource, actual: str) -> bool:
     A compiler that fails prints such operations too, below its error or in its place.
     """
     said = f"{source.title}\n{join_prose(source)}"
-    return "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS and not _FAILS.search(said)
+    is_mlir = "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS
+    return (is_mlir or holds_printed_script(actual)) and not _FAILS.search(said)
 
 
 _FAILS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|crash\w*|abort\w*|diagnostics?)\b", re.I)

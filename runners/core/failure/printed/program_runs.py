@@ -13,10 +13,10 @@ Program = tuple[tuple[str, ...], ...]
 
 
 def list_runs(plan: Plan, observations: Sequence[Observation]) -> list[Observation]:
-    """Return the runs of the posted program, also in the notation of the build, that ended with exit code 0."""
+    """Return the runs of the posted program, also ported to the names of the build, that ended with exit code 0."""
 
     def ends_well(seen: Observation) -> bool:
-        is_posted = seen.variant is Variant.ORIGINAL or (seen.variant is Variant.PORTED and seen.notation_only)
+        is_posted = seen.variant in (Variant.ORIGINAL, Variant.PORTED)
         return is_posted and seen.device == plan.device and seen.ended == Exited(code=0)
 
     return [seen for seen in observations if ends_well(seen)]
