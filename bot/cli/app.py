@@ -390,7 +390,7 @@ def run_refresh() -> None:
             typer.echo(f"{name}: {count} releases known")
 
 
-@app.command(name="plan", short_help="Job 1: read the issue and write plan.json.")
+@app.command(name="plan", short_help="Job plan: read the issue and write plan.json.")
 def run_plan(
     issue: Annotated[
         str | None,
@@ -402,13 +402,13 @@ def run_plan(
         typer.Option(help="Settings file for ISSUE, as .github/reprobot.yml; an event uses the repository's."),
     ] = None,
 ) -> None:
-    """Job 1: read the issue, choose the runs, and write plan.json. Runs no testcase."""
+    """Job plan: read the issue, choose the runs, and write plan.json. Runs no testcase."""
     from bot.cli import jobs
 
     jobs.run_plan(issue, out, settings)
 
 
-@app.command(name="probe", short_help="Job 2: run one cell of the plan, in sandboxes.")
+@app.command(name="probe", short_help="Job probe: run one cell of the plan, in sandboxes.")
 def run_probe(
     plan: PlanOption,
     sha256: ShaOption,
@@ -417,7 +417,7 @@ def run_probe(
     ],
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
+    """Job probe: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
 
     If the plan is a folder, which `sweep --plans` wrote, run all plans of the shard that --cell names.
     """
@@ -426,17 +426,17 @@ def run_probe(
     jobs.run_probe(plan, sha256, cell, results)
 
 
-@app.command(name="commits", short_help="Between jobs 2 and 3: rank the commits of the changes.")
+@app.command(name="commits", short_help="Job commits: rank the commits of the changes.")
 def run_commits(plan: PlanOption, sha256: ShaOption, results: ResultsOption = Path("results")) -> None:
-    """Between jobs 2 and 3: clone the compiler's repository without file contents, rank the commits of the changes
-    that the results show, and write results/commits.json. Runs no testcase. Refuses to hold a token."""
+    """Job commits: clone the compiler's repository without file contents, rank the commits of the changes that the
+    results show, and write results/commits.json. Runs no testcase. Refuses to hold a token."""
     from bot.cli import jobs
 
     jobs.run_commits(plan, sha256, results)
 
 
 @app.command(
-    name="report", short_help="Make an issue of a SCRIPT; or job 3: judge the results.", cls=CommandOnCompilers
+    name="report", short_help="Make an issue of a SCRIPT; or job report: judge the results.", cls=CommandOnCompilers
 )
 def run_report(
     script: Annotated[
@@ -468,7 +468,7 @@ def run_report(
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job 3: answer."""
+    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job report: answer."""
     from bot.cli.preflight import check_outputs
     from runners.core.errors import UserError
 

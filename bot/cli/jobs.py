@@ -53,7 +53,7 @@ TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN
 
 
 def run_plan(issue: str | None, out: Path, settings: Path | None) -> None:
-    """Job 1: read the issue, choose the runs, and write the plan to ``out``."""
+    """Read the issue, choose the runs, and write the plan to ``out``, in the job ``plan``."""
     step = actions.read_step(os.environ)
     handled = _plan_event(step) if issue is None else _plan_source(issue, settings, step)
     sealed = handled.sealed
@@ -114,7 +114,7 @@ def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> H
 
 
 def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
-    """Job 2: run one cell of the plan in sandboxes. Refuses to hold a token."""
+    """Run one cell of the plan in sandboxes, in the job ``probe``. Refuse to hold a token."""
     _refuse_tokens("runs strangers' code")
     check_machine(os.environ)
     check_results(results)
@@ -137,7 +137,7 @@ def _refuse_tokens(does: str) -> None:
 
 
 def run_commits(plan: Path, sha256: str, results: Path) -> None:
-    """Between jobs 2 and 3: rank the commits of the changes that the results show. Refuses to hold a token."""
+    """Rank the commits of the changes that the results show, in the job ``commits``. Refuse to hold a token."""
     _refuse_tokens("reads a compiler's repository and unproven results")
     job = read_plan(_read_plan_file(plan), sha256)
     case, catalogue = decode_case(job), open_local_catalogue()
@@ -162,7 +162,7 @@ def run_commits(plan: Path, sha256: str, results: Path) -> None:
 def run_report(
     plan: Path, sha256: str, results: Path, *, json: Path | None, html: Path | None, comment: Path | None
 ) -> None:
-    """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
+    """Judge the results of all cells, in the job ``report``. For a plan made from an event, answer on the issue."""
     step = actions.read_step(os.environ)
     job = read_plan(_read_plan_file(plan), sha256)
     case = decode_case(job)

@@ -1,4 +1,4 @@
-"""A sweep as three jobs: plan the issues into shards, run one shard without a token, read the results of all shards.
+"""A sweep as the jobs plan, probe and report: write shards of plans, run a shard without a token, read all results.
 
 The last job plans each issue anew, and accepts a result for exactly that plan, from the shard that the issue belongs
 to. So a shard that was taken over can tell lies about the runs of its own issues, and about nothing else.
@@ -61,7 +61,7 @@ def choose_shard(name: str, shards: int) -> int:
     return int.from_bytes(sha256(name.encode()).digest()[:8]) % shards + 1
 
 
-# ---------------------------------------------------------------------------------------------- job 1
+# ---------------------------------------------------------------------------------------------- the job plan
 
 
 def write_plans(sealed: Mapping[str, SealedPlan], folder: Path, most: int) -> tuple[ShardIndex, str]:
@@ -106,7 +106,7 @@ def read_index(folder: Path, digest: str) -> ShardIndex:
         raise UserError(f"{folder / INDEX} is no index ({str(error)[:200]})") from None
 
 
-# ---------------------------------------------------------------------------------------------- job 2
+# ---------------------------------------------------------------------------------------------- the job probe
 
 
 def run_shard(folder: Path, digest: str, shard: str, results: Path) -> None:
@@ -150,7 +150,7 @@ def _run_plan(one: ShardedPlan, plans: Path, work: Path, results: Path, run_plan
     return f"{one.name}: ran"
 
 
-# ---------------------------------------------------------------------------------------------- job 3
+# ---------------------------------------------------------------------------------------------- the job report
 
 
 def make_result_reader(results: Path, shards: int, refused: Mapping[str, str]) -> RunPlan:
