@@ -46,12 +46,12 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # the boxes of rich cut long names of options, and take half of the time of --help
+    rich_markup_mode=None,  # rich's boxes cut long option names, and take half of the time of --help
 )
 
 MIN_POLL_S = 5
 MAX_JOBS = 256
-"""Most issues of a sweep at the same time."""
+"""Largest number of issues that a sweep runs at the same time."""
 
 
 def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
@@ -620,7 +620,7 @@ def run_sweep(
 ) -> None:
     """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
 
-    Writes files only, unless --post is given. A stopped sweep goes on where it was.
+    Writes files only, unless --post is given. A stopped sweep continues where it was.
     """
     from runners.cells.processes import CellProcesses
 

@@ -104,7 +104,7 @@ def report_ignored(event: IgnoredEvent) -> HandledRequest:
 
 
 def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> HandledRequest:
-    """Plan an issue that is named on the command line: for a cluster, or to look at the plan."""
+    """Plan an issue that is named on the command line, for a cluster or for inspection."""
     settings = load_settings(read_settings_file(file) if file else None, step.inputs)
     issue = read_issue(source, settings.toolchain, attach=None if settings.attachments else False)
     planned = plan_issue(issue, settings, open_local_catalogue())
@@ -146,7 +146,7 @@ def run_commits(plan: Path, sha256: str, results: Path) -> None:
     if history is not None:
         try:
             report = judge_results(case, read_results(results, job.cells, sha256), catalogue, history=history)
-        except InfraError as error:  # no run gave an answer: the report says so
+        except InfraError as error:  # no run gave an answer: the report states this
             terminal.print_message(str(error))
         else:
             problem = Unranked.FETCH if history.problem else Unranked.RANGE if report.unranked else None
@@ -198,7 +198,7 @@ def run_report(
 
 
 def read_ranking(results: Path, case: Case, sha256: str, *, is_proven: bool) -> CommitsFile | None:
-    """Return the ranking of the job ``commits``; None if the settings want none, or this is no job of GitHub."""
+    """Return the ranking of the job ``commits``; None if the settings want none, or outside of a GitHub job."""
     data = next(
         filter(None, (read_plain_file(results / at, COMMITS_FILE) for at in ("", f"cell-{COMMITS_JOB}"))), None
     )

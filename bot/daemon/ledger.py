@@ -2,8 +2,8 @@
 
 The key of an event describes the event (``octo/compiler#7:comment:4711``). So an event that arrives by webhook and by
 polling, twice or out of order, is kept once. Its states are *new*, *planned* (the plan is kept with the event), *ran*
-(the results are in the event's folder) and *done*. A daemon that is killed goes on from the last state. Each step
-looks before it writes on the forge, so a repeated step has no effect there.
+(the results are in the event's folder) and *done*. A daemon that is killed continues from the last state. Each step
+checks the forge before it writes there, so a repeated step has no effect.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def open_ledger(path: Path) -> Ledger:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         sql = sqlite3.connect(path, isolation_level=None, timeout=30)
         sql.execute("PRAGMA journal_mode = WAL")
-        sql.execute("PRAGMA synchronous = FULL")  # the default of WAL mode may lose the last change in a power cut
+        sql.execute("PRAGMA synchronous = FULL")  # WAL's default may lose the last change in a power failure
         with closing(sql.execute("PRAGMA user_version")) as answer:
             version = int(answer.fetchone()[0])
         if version == 0:
