@@ -1,1 +1,1 @@
-"""Find what a testcase compares the results of the compiler with."""
+"""Find the reference with which a testcase compares the results of the compiler."""

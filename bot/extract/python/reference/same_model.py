@@ -1,7 +1,7 @@
 """Decide whether a testcase lets another runtime compute the model that the compiler gets. Pure.
 
 Such a reference is a second source for the value: a framework, ONNX's evaluator or ONNX Runtime. A formula of the
-author is none.
+author is not.
 """
 
 from __future__ import annotations
