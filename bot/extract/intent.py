@@ -578,7 +578,7 @@ def is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
 
 
 _INSTALLED = r"(?:\bpython|-packages|\.egg)[/\\]"
-"""End of the path of a folder that holds Python packages, also in a checkout of the compiler."""
+"""End of the path of a folder with Python packages, also in a checkout of the compiler."""
 
 
 def _match_title(title: str) -> Iterator[tuple[Intent, int]]:

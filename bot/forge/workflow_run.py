@@ -1,6 +1,6 @@
 """The origin of result artifacts: which job of a workflow run uploaded which artifact. Pure.
 
-Every job of a run may upload an artifact of any name, and delete another's, so the name alone is no proof. GitHub
+Every job of a run may upload an artifact of any name, and delete another's, so the name alone is not proof. GitHub
 does not record the uploading job either. It records when each artifact was made and when each step ran, and a name
 can be taken only once. So a result is accepted only if the upload step of its own job succeeded, and the artifact was
 made while that step ran.

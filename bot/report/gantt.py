@@ -52,7 +52,7 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """The time of all spans together; spans at the same time count twice."""
+        """The sum of the times of all spans; concurrent spans count twice."""
         return sum(one.end - one.begin for one in self.spans)
 
     @property

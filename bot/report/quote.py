@@ -2,7 +2,7 @@
 
 All text of an issue's author or of a testcase passes this module before it is shown. Three forms leave the module: a
 fenced *block* that its content cannot close, a *code* span, and *prose*: the project's own sentences, in which only
-spans between backticks may hold foreign words.
+spans between backticks may contain foreign words.
 """
 
 from __future__ import annotations

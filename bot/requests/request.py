@@ -46,7 +46,7 @@ class Request:
     """Login of the account that caused the event; empty for the schedule."""
     at: datetime
     comment: int | None = None
-    """Id of the comment that holds the commands."""
+    """Id of the comment with the commands."""
     commands: tuple[SlashCommand, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     asked: bool = False

@@ -204,7 +204,7 @@ def _check_all_budgets(
     """Return a refusal if a run of this request exceeds a budget.
 
     Jobs for several issues run at the same time, so each checks twice: before it records its run, and after, with the
-    comment that holds the record, ``posted``. The later of two jobs always sees the other's record.
+    comment that has the record, ``posted``. The later of two jobs always sees the other's record.
 
     A run is refused if a list of comments is too long to be read as a whole: our comments may be in the other part.
     """

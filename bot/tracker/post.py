@@ -49,7 +49,7 @@ class Posting:
     settings: Settings
     state: TrackerState
     out: Path
-    """The sweep's folder, which holds the reports."""
+    """The sweep's folder, with the reports."""
     pause: Callable[[float], None]
     """Waits; raises InfraError if the sweep has no time for it."""
     now: Callable[[], datetime]

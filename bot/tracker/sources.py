@@ -229,7 +229,7 @@ class FolderSource:
         return parse_issue(_read_bytes(path), source=str(path), today=self.today)
 
     def _list_files(self) -> Iterator[Path]:
-        """Every Markdown file below the folder, except README files."""
+        """Yield every Markdown file below the folder, except README files."""
         for path in sorted(self.folder.rglob("*.md")):
             if path.is_file() and path.stem.lower() != "readme":
                 yield path

@@ -130,7 +130,7 @@ class Answered:
     task: Task
     row: IssueRow
     reason: str
-    """Why the issue was answered; empty if its old answer stands."""
+    """Why the issue was answered; empty if its old answer is still valid."""
 
 
 def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedIssue], list[Task]]:

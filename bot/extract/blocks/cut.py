@@ -1,6 +1,6 @@
 """Find a description that breaks off inside its program or command, as over GitHub's limit of length. Pure.
 
-A parser's error about a program that breaks off is no evidence about the reported failure.
+A parser's error about a program that breaks off is not evidence about the reported failure.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
 def drop_open_resources(text: str) -> str:
     """Return MLIR without a section of resources that breaks off behind the program, unless the program reads them.
 
-    Such a section holds the pipeline of a crash reproducer, which a run does not need.
+    Such a section contains the pipeline of a crash reproducer, which a run does not need.
     """
     program, mark, resources = text.partition("{-#")
     return program if mark and "#-}" not in resources and "dense_resource<" not in program else text

@@ -39,7 +39,7 @@ def find_other_system(source: ClaimSource, failure: str) -> str:
     """Return the system that the report is about, if no release runs on it here; else the empty string.
 
     Systems are operating systems other than Linux, and versions of Python that the title names. The title or the
-    quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only the environment
+    quoted ``failure`` names the system, or a sentence states that Linux works. A machine that only the environment
     names is not evidence: most failures are the same everywhere.
     """
     prose = join_prose(source)

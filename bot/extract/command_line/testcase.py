@@ -37,7 +37,7 @@ def extract_commands(
 ) -> Repro:
     """Return the testcase of ``calls``. Calls or inputs that work according to the report become a control.
 
-    ``ignored`` holds the first words of the commands that were left out.
+    ``ignored`` contains the first words of the commands that were left out.
     """
     failing, working = _split_calls_by_cue(_fill_placeholders(parsed, toolchain, calls))
     inputs, good_inputs = _split_inputs_by_cue(parsed.pieces, failing)
@@ -196,7 +196,7 @@ def _split_inputs_by_cue(
 ) -> tuple[Sequence[Piece], Sequence[Piece]]:
     """Return ``pieces`` without the MLIR that works according to the report, and ``pieces`` without the other MLIR.
 
-    MLIR that a call of ``failing`` names belongs to the failure. The second is empty unless the issue holds both.
+    MLIR that a call of ``failing`` names belongs to the failure. The second is empty unless the issue has both.
     """
     read = {name for call, _ in failing for name in _find_read(call)}
     works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS and p.name not in read]

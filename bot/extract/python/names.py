@@ -157,7 +157,7 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
 
 
 def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, and the full name of what it stands for."""
+    """Yield each name that an import binds, and the full name of the imported object."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):

@@ -42,7 +42,7 @@ from runners.core.toolchain.reports import DeviceText, ReportAge
 
 
 def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, str] | None) -> Extraction | None:
-    """Return the Python testcase of an issue, or None if the issue holds no Python.
+    """Return the Python testcase of an issue, or None if the issue contains no Python.
 
     ``allowed`` extends the allow-list of imports (import name → distribution).
     """

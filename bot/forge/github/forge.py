@@ -142,7 +142,7 @@ class GithubForge:
         data = self._fetch_if_present(url, f"the permission of an account in {repository}")
         if data is None:
             return Permission.NONE
-        # An organisation's custom role has a name of its own; `permission` then holds the built-in equivalent.
+        # An organisation's custom role has its own name; `permission` then has the built-in equivalent.
         for word in (data.get("role_name"), data.get("permission")):
             if isinstance(word, str) and word.upper() in Permission.__members__:
                 return Permission[word.upper()]

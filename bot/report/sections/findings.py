@@ -18,7 +18,7 @@ MAX_VISIBLE = 3
 
 
 def list_findings(report: Report) -> tuple[Finding, ...]:
-    """The findings to show, each once. A part that the issue lacks is shown with the request for it instead."""
+    """Return the findings to show, each once; none for an issue with missing parts, which the request shows."""
     once = {describe_finding(one): one for one in reversed(_select(report.findings))}
     return () if report.extraction.missing else tuple(reversed(once.values()))
 
@@ -72,9 +72,9 @@ _ACCESS = (
 
 
 def _is_shown(finding: Finding, report: Report) -> bool:
-    """True if the table, the headline or a reason says it: devices that differ in outcome, runs that disagree.
+    """True if the table, the headline or a reason states it: devices that differ in outcome, runs that disagree.
 
-    Where the testcase is at fault, it explains the results that depend on other conditions.
+    A testcase at fault explains results that depend on other conditions.
     """
     if finding.kind is FindingKind.DEVICE_SPECIFIC:
         return finding.evidence.get("differ") == OUTCOMES

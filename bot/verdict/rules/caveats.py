@@ -119,9 +119,9 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on runs that count by a change of the printed program after the reported build, and name it.
+    """Weaken a verdict that rests on a change of the printed program after the reported build, and name the change.
 
-    Withhold the verdict if no build stands for the reported one: an older build may print yet another program.
+    Withhold the verdict if no build represents the reported one: an older build may print yet another program.
     """
     change = find_change(evidence.plan, evidence.observations)
     rests = change is not None and any(is_marked_by_own_build(seen) for seen in evidence.observations)

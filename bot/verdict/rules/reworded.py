@@ -20,8 +20,8 @@ from runners.toolchains import find_toolchain
 def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     """True if the newest release fails with the reported error in another wording, as posted or ported.
 
-    Messages change from release to release; the calls that lead to them do not. This holds only for a reported error,
-    and only if in every run of the newest release the type, all frames and at least half of the words agree. A
+    Messages change from release to release; the calls that lead to them do not. This applies only to a reported
+    error, and only if in every run of the newest release the type, all frames and at least half of the words agree. A
     compiler's diagnostic has no frames: there, the same operation of the program must fail in the same stage.
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:

@@ -16,7 +16,7 @@ from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.reports import DeviceText
 
 LocatedCommand = tuple[tuple[str, ...], Piece | None]
-"""The module and its arguments, and the piece that holds the command; None for a command in a sentence."""
+"""The module and its arguments, and the piece with the command; None for a command in a sentence."""
 _CODE = """\
 import runpy
 import sys

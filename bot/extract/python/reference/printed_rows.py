@@ -253,7 +253,8 @@ def _read_check(program: Program, node: ast.expr, scope: Scope, depth: int = 0) 
 
 
 def _only_unequal(check: _Check | None) -> _Check | None:
-    """``any`` of unequal elements means that a result is wrong. ``any`` of equal elements means nothing."""
+    """Return the check of ``any`` over unequal elements, which shows a wrong result. Over equal elements, return
+    None."""
     return None if check is None or check.holds_if_right else check
 
 
