@@ -253,8 +253,7 @@ def _read_check(program: Program, node: ast.expr, scope: Scope, depth: int = 0) 
 
 
 def _only_unequal(check: _Check | None) -> _Check | None:
-    """Return the check of ``any`` over unequal elements, which shows a wrong result. Over equal elements, return
-    None."""
+    """Return the check of ``any`` over unequal elements. Return None over equal elements, which show no fault."""
     return None if check is None or check.holds_if_right else check
 
 
