@@ -1,1 +1,1 @@
-"""The side that may hold a GitHub token: reads, plans, judges and speaks, and never executes issue code."""
+"""The side that may hold a GitHub token: it reads, plans, judges and answers, and never executes issue code."""

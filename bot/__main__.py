@@ -24,7 +24,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
-        from bot.cli.app import app  # the imports alone may need more memory than there is
+        from bot.cli.app import app  # the imports alone may need more memory than is free
 
         # Without its standalone mode typer returns the code of an early exit, and 130 for an interrupt.
         code = app(standalone_mode=False)
@@ -72,12 +72,12 @@ def _stop_runs() -> None:
 
 
 def _explain_failure(error: Exception) -> int:
-    """Print what to do about a shortage, or about a bug of ours. Return the exit code."""
+    """Print the next step after a shortage, or after a bug of ours. Return the exit code."""
     shortage = explain_shortage(error)
     if shortage is not None:
         _print_error(f"reprobot: {shortage}")
         return shortage.exit_code
-    trace = traceback.format_exc()  # before the first line: Python can turn an end of memory into another error
+    trace = traceback.format_exc()  # before the first line: Python can turn a lack of memory into another error
     machine = f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}"
     text = (
         f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n\n{machine}\n{trace}"
@@ -89,7 +89,7 @@ def _explain_failure(error: Exception) -> int:
 def _is_shortage(error: Exception) -> bool:
     try:
         return explain_shortage(error) is not None
-    except Exception:  # nothing in there raises but for want of memory
+    except Exception:  # only a lack of memory raises here
         return True
 
 
@@ -100,22 +100,22 @@ CLOSING_S = 10.0
 def _end_at_once(code: int) -> NoReturn:
     """End without CPython's own clean-up, after all sandboxes are closed.
 
-    Where memory has ended, that clean-up prints a line for each exception that it ignores (hundreds of them hide our
-    sentence), changes the exit code, or crashes.
+    Without free memory, that clean-up prints a line for each exception that it ignores, changes the exit code, or
+    crashes. Hundreds of such lines hide our sentence.
     """
     try:
         _stop_runs()
         end = time.monotonic() + CLOSING_S
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
-                thread.join(max(0.0, end - time.monotonic()))  # an idle thread of a pool waits for ever
+                thread.join(max(0.0, end - time.monotonic()))  # an idle thread of a pool waits forever
         sys.stdout.flush()
     finally:
         os._exit(code)
 
 
 def _exit_on_usage_error(error: Exception) -> None:
-    """Exit if typer raised a usage error of its own. Such an error prints its message itself."""
+    """Exit if typer raised a usage error. Such an error prints its message itself."""
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
     if callable(show) and isinstance(code, int):
         show()

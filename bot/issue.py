@@ -30,12 +30,12 @@ class Attachment:
     sha256: str
     """Digest of the file's bytes as fetched: the content behind a link may change."""
     archive: str = ""
-    """The zip that held the file; empty if the file was linked by itself."""
+    """The zip that contained the file; empty if the file itself was linked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedFile:
-    """A linked file that was not taken. ``why`` is a clause after "it …", such as ``is larger than 8 MiB``."""
+    """A linked file that was refused. ``why`` is a clause after "it …", such as ``is larger than 8 MiB``."""
 
     name: str
     url: str
@@ -83,7 +83,7 @@ _PULL_REQUEST = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/pull/(?
 
 
 def explain_address(source: str, host: str) -> str:
-    """Return why a web address names no issue on ``host``; empty if it names one, or is no web address.
+    """Return why a web address names no issue on ``host``; empty if it names one, or is not a web address.
 
     A text without a scheme is an address only if it names ``host``: it may be a path.
     """

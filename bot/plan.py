@@ -21,13 +21,13 @@ from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan
 from runners.toolchains import find_device, find_toolchain
 
 MAX_RUN_ALL = 8
-"""Up to so many releases named by hand are all run. Of more, the search chooses, unless it is switched off."""
+"""Up to this number, all releases named by hand run. Of a larger number, the search chooses, unless it is off."""
 COMMIT_SEARCH_MINUTES = 240.0
-"""Default time for a search between commits. Most of it goes into building; a search that has every build at hand
-takes a few minutes."""
+"""Default time for a search between commits. Building takes most of it; a search with all builds available takes a
+few minutes."""
 MAX_CONTROLS = 2
 HANG_WALL_S = 40.0
-"""Seconds for one run if a hang is reported: about forty times that of a small testcase on an ordinary machine."""
+"""Seconds for one run if a hang is reported. A small testcase takes a fortieth of this on an ordinary machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,8 @@ def _resolve_devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
 def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
     """Return the available build nearest to the first reported version that maps to a build, and a note on it.
 
-    Without a version in the report, the build of its day stands for the reported one. A named version that maps to no
-    build leaves the reported build open: the build of the day is run then, but stands for no version.
+    Without a version in the report, the build of its day represents the reported one. If a named version maps to no
+    build, the reported build is unknown: the build of the day runs, but represents no version.
     """
     notes = []
     toolchain = repro.testcase.toolchain
@@ -192,7 +192,7 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
 
 
 def _find_good_builds(repro: Repro, catalogue: Catalogue, order: Sequence[str]) -> tuple[str, ...]:
-    """Return the newest build that the report calls good, for a report of wrong values that quotes no values."""
+    """Return the newest build that a report calls good, if the report is about wrong values and quotes none."""
     claim = repro.claim
     if claim.kind is not ClaimKind.WRONG_RESULT or claim.actual or claim.expected:
         return ()
@@ -202,11 +202,12 @@ def _find_good_builds(repro: Repro, catalogue: Catalogue, order: Sequence[str]) 
 
 
 def _find_early_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
-    """Return the early build before the first named version, or before the day of the report, if that is older than
-    every ordinary release. None if a version is named that has a build.
+    """Return the last early build before the named version, or before the day of the report.
 
-    A young report may name a version older than all early builds: then it is the oldest of these. Without its day,
-    a report does not tell whether it is young.
+    Return None unless the report predates every ordinary release. Return None too if a named version has a build.
+
+    A recent report may name a version older than all early builds: then return the oldest of these. Without its day,
+    it is not known whether the report is recent.
     """
     toolchain, day = repro.testcase.toolchain, repro.day
     named = any(re.search(r"\d", text) for text in repro.claim.versions)
@@ -231,9 +232,9 @@ def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[s
 
 
 def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[Release, ...]:
-    """Return the reported build, even if it is a pre-release. If it is an early build, return the later ones too.
+    """Return the reported build, even a pre-release. For an early build, return the later early builds too.
 
-    Years lie between an early build and the first ordinary release: the search needs the builds between.
+    The first ordinary release is years younger than an early build: the search needs the builds between them.
     """
     if reported is None or not reported.is_early:
         return () if reported is None else (reported,)
@@ -246,8 +247,8 @@ def _choose_first(
 ) -> tuple[str, ...]:
     """Return the versions to run before any search.
 
-    The build nearest to the report comes first, so that its answer is there early; then the newest and the oldest,
-    or all. The newest release of an earlier answer tells whether anything has changed since.
+    The build nearest to the report comes first, so that its answer is early; then the newest and the oldest, or all.
+    The newest release of an earlier answer shows whether anything has changed since.
     """
     early = [nearest.version] if nearest is not None and nearest.version in order else []
     before = [answered] if answered is not None else []
@@ -255,7 +256,7 @@ def _choose_first(
 
 
 def _choose_limits(repro: Repro, options: RunOptions) -> Limits:
-    """Return the limits of one run. A reported hang gets less time: a hang always uses all of it."""
+    """Return the limits of one run. A reported hang gets less time, because a hang always uses all of it."""
     if options.timeout_s is not None:
         return Limits(wall_s=options.timeout_s)
     return Limits(wall_s=HANG_WALL_S) if repro.claim.kind is ClaimKind.HANG else Limits()

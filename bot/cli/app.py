@@ -46,12 +46,12 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # the boxes of rich cut long names of options, and take half of the time of --help
+    rich_markup_mode=None,  # rich's boxes cut long option names, and take half of the time of --help
 )
 
 MIN_POLL_S = 5
 MAX_JOBS = 256
-"""Most issues of a sweep at the same time."""
+"""Largest number of issues that a sweep runs at the same time."""
 
 
 def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
@@ -394,7 +394,7 @@ def run_refresh() -> None:
             typer.echo(f"{name}: {count} releases known")
 
 
-@app.command(name="plan", short_help="Job 1: read the issue and write plan.json.")
+@app.command(name="plan", short_help="Job plan: read the issue and write plan.json.")
 def run_plan(
     issue: Annotated[
         str | None,
@@ -406,13 +406,13 @@ def run_plan(
         typer.Option(help="Settings file for ISSUE, as .github/reprobot.yml; an event uses the repository's."),
     ] = None,
 ) -> None:
-    """Job 1: read the issue, choose the runs, and write plan.json. Runs no testcase."""
+    """Job plan: read the issue, choose the runs, and write plan.json. Runs no testcase."""
     from bot.cli import jobs
 
     jobs.run_plan(issue, out, settings)
 
 
-@app.command(name="probe", short_help="Job 2: run one cell of the plan, in sandboxes.")
+@app.command(name="probe", short_help="Job probe: run one cell of the plan, in sandboxes.")
 def run_probe(
     plan: PlanOption,
     sha256: ShaOption,
@@ -421,7 +421,7 @@ def run_probe(
     ],
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
+    """Job probe: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
 
     If the plan is a folder, which `sweep --plans` wrote, run all plans of the shard that --cell names.
     """
@@ -430,17 +430,17 @@ def run_probe(
     jobs.run_probe(plan, sha256, cell, results)
 
 
-@app.command(name="commits", short_help="Between jobs 2 and 3: rank the commits of the changes.")
+@app.command(name="commits", short_help="Job commits: rank the commits of the changes.")
 def run_commits(plan: PlanOption, sha256: ShaOption, results: ResultsOption = Path("results")) -> None:
-    """Between jobs 2 and 3: clone the compiler's repository without file contents, rank the commits of the changes
-    that the results show, and write results/commits.json. Runs no testcase. Refuses to hold a token."""
+    """Job commits: clone the compiler's repository without file contents, rank the commits of the changes that the
+    results show, and write results/commits.json. Runs no testcase. Refuses to hold a token."""
     from bot.cli import jobs
 
     jobs.run_commits(plan, sha256, results)
 
 
 @app.command(
-    name="report", short_help="Make an issue of a SCRIPT; or job 3: judge the results.", cls=CommandOnCompilers
+    name="report", short_help="Make an issue of a SCRIPT; or job report: judge the results.", cls=CommandOnCompilers
 )
 def run_report(
     script: Annotated[
@@ -472,7 +472,7 @@ def run_report(
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job 3: answer."""
+    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job report: answer."""
     from bot.cli.preflight import check_outputs
     from runners.core.errors import UserError
 
@@ -624,7 +624,7 @@ def run_sweep(
 ) -> None:
     """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
 
-    Writes files only, unless --post is given. A stopped sweep goes on where it was.
+    Writes files only, unless --post is given. A stopped sweep continues where it was.
     """
     from runners.cells.processes import CellProcesses
 

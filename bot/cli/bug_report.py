@@ -26,7 +26,7 @@ FAILS = (Outcome.OTHER_FAILURE, Outcome.MATCH, Outcome.TIMEOUT, Outcome.OUT_OF_M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """The wishes of the reporter; an empty text stands for a default."""
+    """The reporter's options. An empty text means the default."""
 
     toolchain: str
     version: str = ""
@@ -40,7 +40,7 @@ def read_files(paths: Sequence[Path]) -> dict[str, str]:
     """Read the script and the files that it needs.
 
     Raises:
-        UserError: no file is a script, or a file cannot be read, or is no text of a usual size.
+        UserError: no file is a script, or a file cannot be read, is too large, or is not text.
     """
     if not any(path.suffix in (".py", ".sh") for path in paths):
         raise UserError(f"{paths[0]} is no script: name a Python script (.py) or a shell script (.sh) that fails")
@@ -81,7 +81,7 @@ def compose_bug_report(
 ) -> BugReport:
     """Run the script on a release, reduce it, run the result on that and on the newest release, and compose the text.
 
-    The last runs are made from the composed text, so that the record is one of exactly this text.
+    The last runs are made from the composed text, so that the record belongs to exactly this text.
 
     Raises:
         UserError: the script lacks a part, or ends without a failure.
@@ -162,7 +162,7 @@ def _find_failure(seen: Investigation, version: str, toolchain: str) -> Observat
 
 
 def _find_output(seen: Investigation, version: str) -> str:
-    """Return the output of the composed script, whose lines and names are those of the text; empty if it passes."""
+    """Return the output of the composed script, with the text's lines and names; empty if it passes."""
     failing = (
         one.excerpt
         for one in seen.observations
@@ -180,7 +180,7 @@ def _make_title(failure: Observation) -> str:
 
 
 def _pick_files(reduced: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the reduced files under the names of the given files. Scripts of commands are no files of a testcase."""
+    """Return the reduced files under the names of the given files, without scripts of commands."""
     names = [name for name in given if not name.endswith(".sh")]
     if len(names) == len(reduced) == 1:
         reduced = {names[0]: next(iter(reduced.values()))}

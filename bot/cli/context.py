@@ -58,7 +58,7 @@ def read_issue(source: str, toolchain: str | None, *, attach: bool | None = None
     """Read the issue that a command names. ``attach`` fetches linked files; by default for issues on GitHub only.
 
     Raises:
-        UserError: there is no such file or issue, or the file's content is no issue text.
+        UserError: the file or issue does not exist, or the file's content is not an issue text.
         InfraError: GitHub does not answer.
     """
     from bot.forge.download import find_api_host, find_hosts
@@ -74,13 +74,13 @@ def read_issue(source: str, toolchain: str | None, *, attach: bool | None = None
 
 
 def _fetch_issue(repository: str, number: int) -> Issue:
-    from bot.forge.github import open_reader  # 0.2 s, which an issue in a file need not take
+    from bot.forge.github import open_reader  # takes 0.2 s, which an issue in a file does not need
 
     return open_reader(os.environ).fetch_issue(repository, number)
 
 
 def attach_files(issue: Issue, toolchain: str | None) -> Issue:
-    """Return the issue with the files it links to on the forge, if its text is no complete testcase."""
+    """Return the issue with the files it links to on the forge, if its text is not a complete testcase."""
     from bot.forge.attachments import add_attachments
     from bot.forge.download import find_hosts, make_downloader
 
@@ -96,7 +96,7 @@ def read_settings_file(path: Path) -> bytes:
 
 
 def open_local_catalogue(wheels: Sequence[str] = ()) -> Catalogue:
-    """Return the releases that this machine knows, and the builds in the directories ``wheels``."""
+    """Return the catalogue of this machine, with the builds in the directories ``wheels``."""
     return open_catalogue(default_root() / "catalogue", wheels)
 
 
@@ -144,12 +144,12 @@ def begin_opening(
 
     A machine without a sandbox is an error only when the workbench is requested.
     """
-    import runners.workbench  # noqa: F401  # here: the thread mostly waits, and would share this one's imports
+    import runners.workbench  # noqa: F401  # here, not in the thread, which mostly waits
 
     held = Held()
     open_bench = partial(open_local_workbench, sandbox, catalogue, held, image=image, allow=allow, history=history)
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        # Where memory ends while a thread begins, the interpreter itself ends, without a message of ours.
+        # If memory runs out while a thread starts, the interpreter ends without our message.
         return Opening(open_bench, held)
     opener = ThreadPoolExecutor(1)
     pending = opener.submit(open_bench)
@@ -199,7 +199,7 @@ def _find_repository(toolchain: str, catalogue: Catalogue) -> str:
 
 @dataclass
 class LateLog:
-    """A toolchain's history that is cloned when a range is first read from it: most answers have no range.
+    """A toolchain's history that is cloned when a range is first read from it, because most answers have no range.
 
     Every method is as in `CommitLog`. A clone that a machine has kept is fetched for the ends of a newer range.
     """

@@ -79,8 +79,8 @@ def make_plan_runner(
 ) -> RunPlan:
     """Return a function that runs each cell of a plan in a child process, one after the other. Thread-safe.
 
-    A cell for a kind of machine that is not in ``machines`` gets a result that says so. Runs that ``ledger`` has are
-    not made again. With ``cluster``, cells run on workers of the Dask scheduler at this address.
+    A cell for a kind of machine that is not in ``machines`` gets a result that states this. Runs that ``ledger`` has
+    are not made again. With ``cluster``, cells run on workers of the Dask scheduler at this address.
     """
 
     def run_cells(folder: Path, plan: JobPlan, sha256: str) -> None:
@@ -130,7 +130,7 @@ def check_repository(text: str) -> str:
 
 
 def _explain_name(text: str) -> str:
-    """Return why a text that looks like another thing names no repository."""
+    """Return why a text does not name a repository, if it looks like something else."""
     if "://" in text:
         return ", but an address"
     return ", and no folder is there" if "/" in text or text.startswith((".", "~")) else ""
@@ -152,7 +152,7 @@ def _read_secret(environment: Mapping[str, str]) -> bytes:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock the folder for this process. The lock ends with the process, also if it is killed."""
+    """Lock the folder for this process. The lock ends with the process, even if the process is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (folder / "lock").open("w")

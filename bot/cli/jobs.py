@@ -53,7 +53,7 @@ TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN
 
 
 def run_plan(issue: str | None, out: Path, settings: Path | None) -> None:
-    """Job 1: read the issue, choose the runs, and write the plan to ``out``."""
+    """Read the issue, choose the runs, and write the plan to ``out``, in the job ``plan``."""
     step = actions.read_step(os.environ)
     handled = _plan_event(step) if issue is None else _plan_source(issue, settings, step)
     sealed = handled.sealed
@@ -104,7 +104,7 @@ def report_ignored(event: IgnoredEvent) -> HandledRequest:
 
 
 def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> HandledRequest:
-    """Plan an issue that is named on the command line: for a cluster, or to look at the plan."""
+    """Plan an issue that is named on the command line, for a cluster or for inspection."""
     settings = load_settings(read_settings_file(file) if file else None, step.inputs)
     issue = read_issue(source, settings.toolchain, attach=None if settings.attachments else False)
     planned = plan_issue(issue, settings, open_local_catalogue())
@@ -114,7 +114,7 @@ def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> H
 
 
 def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
-    """Job 2: run one cell of the plan in sandboxes. Refuses to hold a token."""
+    """Run one cell of the plan in sandboxes, in the job ``probe``. Refuse to hold a token."""
     _refuse_tokens("runs strangers' code")
     check_machine(os.environ)
     check_results(results)
@@ -137,7 +137,7 @@ def _refuse_tokens(does: str) -> None:
 
 
 def run_commits(plan: Path, sha256: str, results: Path) -> None:
-    """Between jobs 2 and 3: rank the commits of the changes that the results show. Refuses to hold a token."""
+    """Rank the commits of the changes that the results show, in the job ``commits``. Refuse to hold a token."""
     _refuse_tokens("reads a compiler's repository and unproven results")
     job = read_plan(_read_plan_file(plan), sha256)
     case, catalogue = decode_case(job), open_local_catalogue()
@@ -146,7 +146,7 @@ def run_commits(plan: Path, sha256: str, results: Path) -> None:
     if history is not None:
         try:
             report = judge_results(case, read_results(results, job.cells, sha256), catalogue, history=history)
-        except InfraError as error:  # no run gave an answer: the report says so
+        except InfraError as error:  # no run gave an answer: the report states this
             terminal.print_message(str(error))
         else:
             problem = Unranked.FETCH if history.problem else Unranked.RANGE if report.unranked else None
@@ -162,7 +162,7 @@ def run_commits(plan: Path, sha256: str, results: Path) -> None:
 def run_report(
     plan: Path, sha256: str, results: Path, *, json: Path | None, html: Path | None, comment: Path | None
 ) -> None:
-    """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
+    """Judge the results of all cells, in the job ``report``. For a plan made from an event, answer on the issue."""
     step = actions.read_step(os.environ)
     job = read_plan(_read_plan_file(plan), sha256)
     case = decode_case(job)
@@ -198,7 +198,7 @@ def run_report(
 
 
 def read_ranking(results: Path, case: Case, sha256: str, *, is_proven: bool) -> CommitsFile | None:
-    """Return the ranking of the job ``commits``; None if the settings want none, or this is no job of GitHub."""
+    """Return the ranking of the job ``commits``; None if the settings want none, or outside of a GitHub job."""
     data = next(
         filter(None, (read_plain_file(results / at, COMMITS_FILE) for at in ("", f"cell-{COMMITS_JOB}"))), None
     )

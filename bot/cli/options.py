@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 COMPILERS = "{compilers}"
-"""Stands for the names of the compilers in the help of an option."""
+"""Placeholder for the names of the compilers in the help of an option."""
 
 
 class CommandOnCompilers(TyperCommand):

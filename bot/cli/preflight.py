@@ -28,7 +28,7 @@ def check_outputs(*paths: Path | None) -> None:
             raise UserError(f"{path} cannot be written (permission denied): name another file")
         if is_device:
             continue
-        try:  # permissions do not tell of file systems that take no files, or that are full
+        try:  # permissions do not show that a file system is full or accepts no files
             with tempfile.TemporaryFile(dir=path.absolute().parent):
                 pass
         except OSError as error:

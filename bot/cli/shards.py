@@ -1,7 +1,7 @@
-"""A sweep as three jobs: plan the issues into shards, run one shard without a token, read the results of all shards.
+"""A sweep as the jobs plan, probe and report: write shards of plans, run a shard without a token, read all results.
 
 The last job plans each issue anew, and accepts a result for exactly that plan, from the shard that the issue belongs
-to. So a shard that was taken over can tell lies about the runs of its own issues, and about nothing else.
+to. So a compromised shard can forge only the runs of its own issues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from runners.core.protocol import JobPlan
 
 INDEX = "index.json"
 MAX_SHARDS = 256
-"""Most jobs of a matrix on GitHub."""
+"""Largest number of jobs in a matrix on GitHub."""
 SHARD_S = 5 * 3600
 """Time after which a shard starts no further issue: GitHub stops a hosted job after six hours, and its results with
 it."""
@@ -61,7 +61,7 @@ def choose_shard(name: str, shards: int) -> int:
     return int.from_bytes(sha256(name.encode()).digest()[:8]) % shards + 1
 
 
-# ---------------------------------------------------------------------------------------------- job 1
+# ---------------------------------------------------------------------------------------------- the job plan
 
 
 def write_plans(sealed: Mapping[str, SealedPlan], folder: Path, most: int) -> tuple[ShardIndex, str]:
@@ -106,7 +106,7 @@ def read_index(folder: Path, digest: str) -> ShardIndex:
         raise UserError(f"{folder / INDEX} is no index ({str(error)[:200]})") from None
 
 
-# ---------------------------------------------------------------------------------------------- job 2
+# ---------------------------------------------------------------------------------------------- the job probe
 
 
 def run_shard(folder: Path, digest: str, shard: str, results: Path) -> None:
@@ -130,7 +130,7 @@ def run_shard(folder: Path, digest: str, shard: str, results: Path) -> None:
         try:
             return _run_plan(one, folder, work / one.name, results / f"cell-{shard}" / one.name, run_plan)
         except (InfraError, UserError, OSError) as error:
-            return f"{one.name}: {error}"  # no result tells the last job the same
+            return f"{one.name}: {error}"  # a missing result gives the last job the same information
 
     results.mkdir(parents=True, exist_ok=True)
     with closing(CellProcesses(os.environ)) as processes, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -150,13 +150,13 @@ def _run_plan(one: ShardedPlan, plans: Path, work: Path, results: Path, run_plan
     return f"{one.name}: ran"
 
 
-# ---------------------------------------------------------------------------------------------- job 3
+# ---------------------------------------------------------------------------------------------- the job report
 
 
 def make_result_reader(results: Path, shards: int, refused: Mapping[str, str]) -> RunPlan:
-    """Return a function that takes a plan's result files from its shard's folder, in place of running the plan.
+    """Return a function that takes a plan's result files from its shard's folder, instead of running the plan.
 
-    ``refused`` maps each shard whose artifact has no proven origin to the reason.
+    ``refused`` maps each shard whose artifact has no proven origin to the reason for the refusal.
     """
 
     def take_results(folder: Path, plan: JobPlan, digest: str) -> None:

@@ -47,7 +47,7 @@ def show_progress() -> Iterator[Sink]:
 
 
 def make_spinners(console: Console, *, refresh: bool = True) -> Progress:
-    """Return a display with one spinner for each stage and cell under way. Markup in their names is not read."""
+    """Return a display with one spinner for each running stage and cell. Markup in their names is not read."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -152,7 +152,7 @@ class CheckResult(Protocol):
 
 
 def show_checks(checks: Sequence[CheckResult]) -> None:
-    """Print one line for each check on stdout. A failed check says how to repair it."""
+    """Print one line for each check on stdout. A failed check states how to repair it."""
     console = Console(highlight=False)
     width = max((len(f"{check.area} {check.name}") for check in checks), default=0)
     for check in checks:
@@ -185,7 +185,7 @@ class LineSink:
 
 @dataclass(frozen=True, slots=True)
 class LiveSink:
-    """For a terminal: a spinner for each stage and cell under way, and a line for each cell that ended."""
+    """For a terminal: a spinner for each running stage and cell, and a line for each cell that ended."""
 
     live: Progress
     _running: defaultdict[str, list[TaskID]] = field(default_factory=lambda: defaultdict(list))
@@ -203,7 +203,7 @@ class LiveSink:
             self.live.remove_task(task)
 
     def cell(self, cell: Cell, observation: Observation | None) -> None:
-        # Cells that differ in the device share an id, and one cell may run twice at once: any task of the id will do.
+        # Cells that differ in the device share an id, and one cell may run twice at once: take any task of the id.
         with self._lock:
             if observation is None:
                 self._running[cell.id].append(self.live.add_task(f"  {_describe_cell(cell)}", total=None))

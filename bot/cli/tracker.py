@@ -56,7 +56,7 @@ def make_selection(
     limit: int | None,
     shard: str,
 ) -> Selection:
-    """Raises UserError for a ``shard`` that is none."""
+    """Raise UserError for an invalid ``shard``."""
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", shard, re.ASCII)
     if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
         raise UserError(f"--shard {shard!r} is no shard: give I/N, as in 1/4, with at most {MAX_SHARDS} shards")
@@ -140,7 +140,7 @@ def run_sweep(
 
 
 def _confirm_duplicates(sweep: TrackerSweep) -> None:
-    """Compare the issues that behave alike by runs of their minimised testcases."""
+    """Compare similar issues by runs of their minimised testcases."""
     checker = CrossChecker(
         settings=sweep.settings, catalogue=sweep.catalogue, run_plan=sweep.run_plan, folder=sweep.out / "work"
     )
@@ -153,7 +153,7 @@ def _confirm_duplicates(sweep: TrackerSweep) -> None:
 
 
 def _write_plans(sweep: TrackerSweep, tasks: Sequence[Task], plans: Path, shards: int) -> None:
-    """Write the plans of the issues that need runs, for other machines, and tell the next job about them."""
+    """Write the plans of the issues that need runs, for other machines, and pass them to the next job."""
     index, digest = write_plans(plan_tasks(sweep, tasks), plans, shards)
     matrix = index.list_shards()
     actions.set_outputs(
@@ -176,7 +176,7 @@ def _open_forge(*, post: bool) -> GithubForge:
 
 
 def _refuse_shards(forge: GithubForge | None, shards: int) -> dict[str, str]:
-    """Return shard → reason for each shard whose artifact is not shown to be its own. Empty outside of a workflow."""
+    """Return shard → reason for each shard whose artifact has no proven origin. Empty outside of a workflow."""
     step = actions.read_step(os.environ)
     if forge is None or not step.run_id:
         return {}
@@ -225,7 +225,7 @@ def _open_sweep(
     budget: SweepBudget,
     pause: Callable[[float], None],
 ) -> TrackerSweep:
-    open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
+    open_run_ledger(runs).close()  # refuse a file that is not a ledger before any work
     source: IssueSource
     if forge is None:
         assert folder is not None
@@ -263,7 +263,7 @@ def _open_sweep(
 
 
 def _make_pause(began: float, seconds: float | None) -> Callable[[float], None]:
-    """Return a function that waits, unless the sweep's time would end meanwhile."""
+    """Return a function that waits, unless the sweep's time would end before."""
 
     def pause(wait: float) -> None:
         if seconds is not None and time.monotonic() + wait > began + seconds:

@@ -40,7 +40,7 @@ def reproduce_issue(
     """Run an issue's testcase on releases, and return the report.
 
     The bench is opened only if there is a testcase to run. With a ``history``, the commits between two builds are
-    ranked. ``say`` takes the answer so far, if the search for the cause of a failure follows.
+    ranked. ``say`` gets the answer so far, before a search for the cause of a failure.
 
     Raises:
         UserError: the options name a version or toolchain that does not exist.
@@ -53,7 +53,7 @@ def reproduce_issue(
     planned = make_plan(asked.extraction, catalogue, options)
 
     def tell(observations: Sequence[Observation]) -> None:
-        with suppress(InfraError):  # the report says why no run was possible
+        with suppress(InfraError):  # the report states why no run was possible
             say(f"so far: {judge_so_far(asked, planned.plan, observations).headline}")
 
     seen = run_plan(open_bench(), planned.plan, smaller=options.minimize, prior=_make_prior(asked), tell=tell)
@@ -72,7 +72,7 @@ def bisect_issue(
     """Search between the two ends in ``options``, to the commit if builds allow, and return the report.
 
     Raises:
-        UserError: an end is no version, tag or commit, or there is no build between the two.
+        UserError: an end is not a version, tag or commit, or there is no build between the two.
         InfraError: no run was possible, through no fault of the testcase.
     """
     assert options.ends is not None
@@ -101,8 +101,8 @@ def minimize_testcase(
     """Reduce the issue's testcase on the newest release in ``options`` where it fails as reported.
 
     Raises:
-        UserError: there is no testcase, no release fails as reported, or a smaller testcase could be told from a
-            wrong one only by a release that passes (``good``).
+        UserError: there is no testcase, no release fails as reported, or a wrong result is minimized without a
+            release that passes (``good``).
         InfraError: no run was possible, through no fault of the testcase.
     """
     from runners.minimization.minimize import choose_releases

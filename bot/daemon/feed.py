@@ -27,7 +27,7 @@ OVERLAP = timedelta(minutes=2)
 
 
 def make_event_key(kind: str, payload: bytes, repositories: tuple[str, ...]) -> str | None:
-    """Return a key that is the same for every delivery of an event; None for an event that is not for us."""
+    """Return a key that is the same for every delivery of an event; None for an event that the bot ignores."""
     event = _decode_event(payload)
     return None if event is None else _make_key(kind, event.action, event, repositories)
 
@@ -141,12 +141,12 @@ def _make_issue_events(
     if brief.created >= start:
         yield f"{key}:opened", event
     if label is not None and label in brief.labels:
-        # A list does not say who added the label. The author is taken, who has the least permission.
+        # A list does not show who added the label. Assume the author, who has the least permission.
         yield f"{key}:labeled:{label}", msgspec.structs.replace(event, action="labeled", label=Label(label))
 
 
 def _may_start_run(comment: PostedComment, brief: IssueBrief | None, login: str) -> bool:
-    """True for a comment that may hold a command, or code of the issue's author."""
+    """True for a comment that may contain a command, or code of the issue's author."""
     if comment.updated > comment.created:
         return False  # an edit gives no commands, and a maintainer can edit the words of any account
     if comment.author == login or "/pull/" in comment.url:

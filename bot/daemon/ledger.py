@@ -2,8 +2,8 @@
 
 The key of an event describes the event (``octo/compiler#7:comment:4711``). So an event that arrives by webhook and by
 polling, twice or out of order, is kept once. Its states are *new*, *planned* (the plan is kept with the event), *ran*
-(the results are in the event's folder) and *done*. A daemon that is killed goes on from the last state. Each step
-looks before it writes on the forge, so a repeated step has no effect there.
+(the results are in the event's folder) and *done*. A daemon that is killed continues from the last state. Each step
+checks the forge before it writes there, so a repeated step has no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of one event: *plan* (read, check permissions, say that it runs) and *report* (judge, answer).
+"""The steps of one event: *plan* (read, check permissions, announce the run) and *report* (judge, answer).
 
 Between them the plan is run in a child process without the token, see ``watch.py``. Every step is kept in the ledger
 before the next begins. After a kill the step is repeated: it looks for its own writes first, so no event is lost and
@@ -33,11 +33,11 @@ from runners.core.packages.catalogue import Catalogue
 from runners.core.protocol import JobPlan
 
 MAX_ATTEMPTS = 10
-"""Attempts at a run, or at a step that fails through a bug of ours: about three hours."""
+"""Attempts at a run, or at a step that fails because of a bug of ours. They take about three hours."""
 PATIENCE = timedelta(days=3)
-"""Time for which a step is repeated that the forge refuses or does not answer. A token may expire over a weekend."""
+"""Time for which a step is repeated if the forge refuses or does not answer. A token may expire over a weekend."""
 KEPT = timedelta(days=KEPT_DAYS)
-"""Time after which an event ends even if the forge takes no comment that says so."""
+"""Time after which an event ends even if the forge accepts no comment about it."""
 FIRST_WAIT = timedelta(seconds=30)
 LAST_WAIT = timedelta(hours=1)
 
@@ -126,7 +126,7 @@ def _read_event(services: Services, event: LedgerEvent, settings: Settings) -> R
             event.kind, event.payload, settings=settings, login=login, now=event.received, repository=repository
         )
     except UserError as error:
-        return IgnoredEvent(why=str(error))  # the payload stays as it is: another attempt reads no more
+        return IgnoredEvent(why=str(error))  # the payload does not change: another attempt would fail too
 
 
 def _report_event(services: Services, event: LedgerEvent) -> None:
@@ -150,7 +150,7 @@ def _report_event(services: Services, event: LedgerEvent) -> None:
 
 
 def _end_or_postpone(services: Services, event: LedgerEvent, why: str) -> None:
-    """Finish the event if its issue has come to an end. Any other refusal may pass."""
+    """Finish the event if its issue was deleted, transferred or locked. Any other refusal may be temporary."""
     try:
         end = _find_end(services, event)
     except (InfraError, UserError) as error:
@@ -162,7 +162,7 @@ def _end_or_postpone(services: Services, event: LedgerEvent, why: str) -> None:
 
 
 def _find_end(services: Services, event: LedgerEvent) -> str:
-    """Return why no answer is possible on the event's issue any more; empty if it is possible."""
+    """Return why the event's issue can no longer be answered; empty if it can."""
     state = services.forge.fetch_state(*_get_issue(event))
     if isinstance(state, Gone):
         return "" if state.reason == "hidden" else f"the issue was {state.reason}"
@@ -188,7 +188,7 @@ def retry_step(services: Services, event: LedgerEvent, why: str) -> None:
 
 
 def _try_to_give_up(services: Services, event: LedgerEvent, why: str) -> bool:
-    """Post that there is no answer, and finish the event. Return False if the forge takes no such comment now."""
+    """Post that there is no answer, and finish the event. Return False if the forge does not accept it now."""
     try:
         _give_up(services, event, why)
     except (InfraError, UserError) as error:

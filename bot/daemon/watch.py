@@ -30,8 +30,8 @@ def watch_repositories(
 ) -> None:
     """Answer events until ``stop`` is set. With ``drain``, do not poll, and return when all events are done.
 
-    ``wake`` is set by code that adds an event to the ledger. ``jobs`` is the most runs at the same time. If the
-    ledger cannot be used, for example on a full disk, the loop goes on after `LEDGER_WAIT_S`.
+    ``wake`` is set by code that adds an event to the ledger. ``jobs`` is the largest number of runs at the same time.
+    If the ledger cannot be used, for example on a full disk, the loop continues after `LEDGER_WAIT_S`.
     """
     runs = _RunThreads(services, wake, jobs)
     next_poll = time.monotonic()
@@ -76,7 +76,7 @@ def _try_poll(services: Services, repository: str) -> float:
 class _RunThreads:
     """One thread for each run; the thread waits for its child process.
 
-    The threads are daemon threads: a stop waits for none of them, and the child processes end with the threads that
+    The threads are daemon threads: a stop does not wait for them, and the child processes end with the threads that
     started them.
     """
 
@@ -86,7 +86,7 @@ class _RunThreads:
         self._failed: dict[str, str] = {}
 
     def start_planned(self) -> None:
-        """Start a thread for each planned event, as far as there are free slots."""
+        """Start a thread for each planned event, up to the number of free slots."""
         for event in self._services.ledger.list_due(self._services.now(), EventState.PLANNED):
             if len(self.threads) >= self._jobs:
                 return
@@ -105,7 +105,7 @@ class _RunThreads:
                 self._wake.set()
             else:
                 retry_step(self._services, event, why)
-            del self.threads[key]  # only now: if the ledger cannot be changed, the next tick tries it again
+            del self.threads[key]  # only now: if the ledger cannot be changed, the next tick tries again
             self._failed.pop(key, None)
 
     def _run_event(self, event: LedgerEvent) -> None:

@@ -1,6 +1,6 @@
 """Receive signed webhooks on a port: check the signature, store the event, answer. All other work happens later.
 
-GitHub waits ten seconds for the answer and does not deliver again by itself, so an event is on disk before it is
+GitHub waits ten seconds for the answer and does not deliver again by itself. So an event is on disk before it is
 acknowledged. The signature covers the raw body, and is checked before the body is parsed.
 
 Anybody can connect. A request has one deadline, head and body together, and the number of requests that are read at
@@ -31,7 +31,7 @@ SECONDS = 10.0
 MAX_CONNECTIONS = 16
 """Requests that are being read at the same time."""
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes. The events for us hold at most three texts of 65,536 characters, of at most twelve bytes each."""
+"""Bytes. An event contains at most three texts of 65,536 characters, of at most twelve bytes each."""
 
 Receive = Callable[[str, bytes], bool]
 """Name and payload of an event → True if the event is new. Returns only after the event is on disk.
@@ -109,7 +109,7 @@ def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> Th
             super().shutdown_request(request)
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            if not isinstance(sys.exception(), OSError):  # a stranger can close a connection, and fill no log with it
+            if not isinstance(sys.exception(), OSError):  # a stranger can close connections: do not log it
                 super().handle_error(request, client_address)
 
     return Server(address, Handler)

@@ -2,7 +2,7 @@
 
 Start with `extract.extract`. The folders in the order of the flow: `blocks` (Markdown → code blocks and prose),
 `split` (blocks → pieces of one kind each), `claim` (the failure that the reporter describes), `python` and
-`command_line` (pieces → testcase). `links` and `attachments` fill gaps of the text from linked files.
+`command_line` (pieces → testcase). `links` and `attachments` fill gaps in the text from linked files.
 """
 
 from __future__ import annotations

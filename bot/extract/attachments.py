@@ -19,20 +19,20 @@ from bot.extract.types import Extraction, Missing, Repair, Repro, Span
 from bot.issue import Attachment, Issue
 
 MAX_PYTHON_CHARACTERS = 200_000
-"""Size of all linked programs together: about as much as the text of an issue may hold."""
+"""Size limit of all linked programs together: about that of an issue's text."""
 MAX_PIECES = 8
-"""Linked programs and modules that take part in the assembly. Its cost grows with the square of their number."""
+"""Largest number of linked programs and modules in the assembly, whose cost grows with the square of this number."""
 _HEAD = 100_000
 """Number of characters that decide whether a text is MLIR."""
 
 
 def _read_given_name(attachment: Attachment) -> str:
-    """Return the name that the author gave. The tracker accepts ``speech.mlir`` only as ``speech.mlir.txt``."""
+    """Return the author's name for a file. The tracker accepts ``speech.mlir`` only as ``speech.mlir.txt``."""
     return re.sub(r"(\.(?:mlir|py))\.txt$", r"\1", attachment.name)
 
 
 def _describe_attachment(attachment: Attachment) -> str:
-    """Return a name to show, such as ``pool.mlir from pool.zip``; the address for a file without a name."""
+    """Return a displayed name, such as ``pool.mlir from pool.zip``; the address for a file without a name."""
     name = attachment.name or attachment.url
     return f"{name} from {attachment.archive}" if attachment.archive else name
 
@@ -105,7 +105,7 @@ def fill_gaps(
         return found
     filling = _Filling(files=dict(found.testcase.files))
     free = list(attachments)
-    # A module is known only by its name: a single linked script is rather the program that imports the module.
+    # Only its name identifies a module: a single linked script is more likely the program that imports the module.
     single = len(attachments) == 1 and [gap.kind for gap in found.missing] == ["file"]
     pending = deque(found.missing)
     while pending:
@@ -171,7 +171,7 @@ def _find_further_gaps(
 
 
 def explain_gaps(found: Extraction, issue: Issue) -> Extraction:
-    """Add to each missing part the reason why its link did not give the part."""
+    """Add to each missing part the reason why its link failed."""
     return replace(found, missing=tuple(replace(gap, why=_explain_gap(gap, issue)) for gap in found.missing))
 
 

@@ -1,7 +1,7 @@
-"""The environment variables that a report sets: before a command, with ``export``, or in a sentence.
+"""Find the environment variables that a report sets: before a command, with ``export``, or in a sentence.
 
-Only variables of the toolchain's list reach the testcase. The others are named in a repair: they may open files and
-libraries, or choose among devices that are not here.
+Only variables of the toolchain's list reach the testcase. A repair names the others: they may open files and
+libraries, or choose among unavailable devices.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ _EXPORT = re.compile(rf"^[ \t]{{0,8}}(?:[$#>] ?)?export[ \t]+{_NAME}=(?P<value>[
 
 
 def _read_commands(pieces: Iterable[Piece]) -> list[_Setting]:
-    """Return the variables of shell blocks, except for blocks that are said to work.
+    """Return the variables of shell blocks, except for blocks that work according to the report.
 
-    A variable before only some calls of a program is none of the testcase: the report compares the calls.
+    A variable before only some calls of a program does not belong to the testcase: the report compares the calls.
     """
     texts = [piece.text for piece in pieces if piece.kind is Kind.SHELL and piece.cue is not Cue.WORKS]
     found = [_read_setting(one) for text in texts for one in _EXPORT.finditer(text)]
@@ -102,7 +102,7 @@ _NEGATED = re.compile(
     r"|n['’]t\b",
     re.I,
 )
-"""Words of a sentence about a variable that is not set where the failure shows. "With X=1 too." is no claim alone."""
+"""Words about a variable that is not set where the failure occurs. "With X=1 too." alone is not a claim."""
 
 
 def _read_sentences(prose: str, allowed: Mapping[str, str]) -> Iterator[_Setting]:

@@ -1,4 +1,4 @@
-"""The order of reading: pieces, toolchain, testcase, claim; then the gaps that linked files fill."""
+"""Extract the testcase and the claim, in this order: pieces, toolchain, testcase, claim, linked files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _add_attachments(parsed: ParsedIssue, found: Extraction, allowed: Mapping[st
 def _add_replies(parsed: ParsedIssue, found: Repro, allowed: Mapping[str, str] | None) -> Repro:
     """Return the testcase that the author's replies complete; ``found`` if they do not complete it.
 
-    Replies to a complete testcase are not read: they hold workarounds and variants.
+    Replies to a complete testcase are not read: they contain workarounds and variants.
     """
     for more in add_replies(parsed):
         again = _report_cut(more, fill_gaps(_extract_text(more, allowed), parsed.issue.attachments, allowed))
@@ -116,7 +116,7 @@ def _report_cut(parsed: ParsedIssue, found: Extraction) -> Extraction:
 def _lacks_only_flags(found: Repro, cut: Cut) -> bool:
     """True if the command runs without the part that breaks off, and the report is about a crash or an error.
 
-    The failure then decides: a run that shows it needs no further flag. Any other end decides nothing.
+    Then the failure decides: a run that shows it needs no further flag. Any other end decides nothing.
     """
     fails = found.claim.kind in (ClaimKind.CRASH, ClaimKind.ERROR)
     return cut.inside == "command" and found.has_open_command and fails and not found.missing
@@ -136,7 +136,7 @@ def _needs_rest(found: Extraction, cut: Cut) -> bool:
     if isinstance(found, NoRepro):
         return True
     if cut.piece is None:
-        return False  # the end of a sentence or of output: the testcase stands above it
+        return False  # the end of a sentence or of output: the testcase is above it
     if cut.inside == "command":
         calls, _ = parse_commands(cut.piece.text)
         return bool(calls) and calls[-1].argv[0] in {step[0] for step in found.testcase.steps if step}
@@ -160,7 +160,7 @@ def _choose_testcase(
 ) -> Extraction:
     """Return the testcase of an issue about a compiler with command-line programs.
 
-    Operations that the report gives alone are run in a function of our own if it is about a crash or an error.
+    Operations without a function are run in a function of ours, if the report is about a crash or an error.
     """
     pieces = wrap_only_fragment(parsed.pieces)
     if pieces != parsed.pieces:
@@ -186,7 +186,7 @@ def _choose_among(
     if commands is not None and (whole := add_writers(parsed, commands, allowed)) is not commands:
         called = extract_python(parsed, toolchain, allowed)
         if isinstance(called, Repro) and not called.missing and prints_results(called.testcase):
-            return called  # the commands run once more what the program compiles and calls itself
+            return called  # the commands repeat what the program compiles and calls itself
         return whole
     has_mlir = any(piece.kind is Kind.MLIR for piece in parsed.pieces)
     python = extract_python(parsed, toolchain, allowed)
@@ -219,7 +219,7 @@ def _keep_scripts_between(calls: Sequence[LocatedCall], scripts: set[str]) -> li
 
 
 def _join_generator(python: Repro, commands: Repro) -> Repro | None:
-    """Join a script that writes the input of the commands with the commands. Return None if it writes no input."""
+    """Join the commands with a script that writes their input. Return None if it writes no input."""
     code = python.testcase.files[MAIN_FILE]
     generated = [entry for entry in commands.missing if re.search(rf"['\"/]{re.escape(entry.name)}['\"]", code)]
     if not generated:
@@ -267,7 +267,7 @@ def _join_reader(commands: Repro, python: Repro, tools: CommandLineTools) -> Rep
 
 
 def _is_self_contained(python: Repro) -> bool:
-    """True if the script calls the compiler itself. Other scripts only prepare an input for the commands."""
+    """True if the script itself calls the compiler. Other scripts only prepare an input for the commands."""
     code = python.testcase.files[MAIN_FILE]
     packages = vocabulary_of(python.testcase.toolchain).python.packages
     return any(package in code for package in packages) and not python.missing

@@ -1,11 +1,11 @@
-"""Tell a failure report from a question, a request, a discussion, and trouble with a build or a CI job.
+"""Distinguish a failure report from a question, a request, a discussion, and trouble with a build or a CI job.
 
 Each piece of evidence has points for one kind of text. Points for a failure come from the parts that only a failure
 report has: a quoted failure, a section on actual behaviour, a label for bugs. The kind with the most points wins.
 
-A text with code or output is a failure report on a tie, because a report that is left unread costs more than a run in
-vain. A text of words alone gives nothing to run: the only possible answer asks for a testcase, and is noise below a
-plan or a discussion. Such a text must say that something fails.
+On a tie, a text with code or output is a failure report, because a missed report costs more than a useless run. A
+text without code or output cannot be run. The only answer would be a request for a testcase, which is noise on a plan
+or a discussion. Such a text must state that something fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from runners.core.protocol import Claim, ClaimKind, Signature
 from runners.toolchains import find_toolchain
 
 MAX_TEXT = 20_000
-"""Characters of prose that are looked at."""
+"""Largest number of characters of prose that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +133,13 @@ ON_PURPOSE = (
     r"|\b(?:renamed|removed|dropped|taken out|retired)\b[^.?!\n]{0,40}\b(?:on purpose|deliberate(?:ly)?"
     r"|intentional(?:ly)?|intended)\?"
 )
-"""Words on a removal or a new name that the author knows to be meant, or asks about."""
+"""Words on a removal or a new name that the author knows to be intended, or asks about."""
 DISCLAIMS = (
     r"\bnot (?:complaining|a complaint|a bug report|reporting (?:a|any) (?:bug|problem))\b|\bno complaints?\b"
     r"|\b(?:i|we) (?:assume|guess|suppose|understand|take it)(?: that)? (?:it|this|that|the (?:change|removal))"
     r"(?:['’]s| is| was) (?:intentional|intended|deliberate|by design|on purpose)\b"
 )
-"""Words of an author who finds nothing wrong."""
+"""Words of an author who reports no fault."""
 
 PROSE_MARKS = (
     _mark(
@@ -227,7 +227,7 @@ PROSE_MARKS = (
 )  # fmt: skip
 
 OUTPUT_MARKS = (
-    # A library in a build folder that cannot be loaded is the reporter's own: no release has it.
+    # A library that cannot be loaded from a build folder is the reporter's own: no release has it.
     _mark(
         Intent.BUILD,
         4,
@@ -252,14 +252,14 @@ SAYS_IT_FAILS = re.compile(
     r"[^.?!\n]{0,60}\b(?:fails|failed|crashes|crashed|asserts|aborts|errors out|is rejected)\b",
     re.I,
 )
-"""A sentence that says that the compiler does not compile something, or fails."""
+"""A sentence which states that the compiler does not compile something, or fails."""
 
 _VALUES_ARE_WRONG = (
     r"\b(?:results?|outputs?|values?|answers?|numbers?) (?:is|are|was|were|came out|comes out) (?:\w+ )?"
     r"(?:wrong|incorrect|garbage)\b"
 )
 CALLS_VALUES_WRONG = re.compile(_VALUES_ARE_WRONG, re.I)
-"""A sentence that calls the values of its program wrong."""
+"""A sentence which states that the values of the program are wrong."""
 
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
@@ -283,7 +283,7 @@ TELLS_OF_FAILURE = re.compile(
     r"|\bcomplain(?:s|ed)?\b|\b(?:i|we)(?:['’]d| would| had)? expect(?:ed)? to (?:see|get|have|find)\b",
     re.I,
 )
-"""A sentence that says, of the present or the past, that something fails."""
+"""A sentence which states that something fails or failed."""
 
 ASKS = re.compile(r"\?\s*$|\?\s+[A-Z`(\"]|\b(?:want(?:ed)? to ask|question is|i wonder|wondering)\b", re.I)
 """A sentence that asks."""
@@ -294,7 +294,7 @@ SUSPECTS = re.compile(
     r"|am i (?:missing|doing)|(?:wrong|expected)\?)",
     re.I,
 )
-"""A question that suspects a fault in what the text shows."""
+"""A question that suspects a fault in the shown behaviour."""
 
 SEEKS = re.compile(
     r"\b(?:what (?:do|does|is the|are the|would|should)|how (?:do|does|is|are|can|should|to)|which (?:one|of|way)"
@@ -308,7 +308,7 @@ SEEKS = re.compile(
 LISTED = re.compile(r"^\s*(?:[-*+]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?P<text>\S.*)$")
 """An item of a list. The parser of Markdown drops its bullet or number."""
 FEWEST_ASKED = 2
-"""Questions that make a list of questions. A failure report asks one thing, if any."""
+"""Minimum number of questions in a list of questions. A failure report asks one at most."""
 
 WISHES = re.compile(
     r"\b(?:(?:would|['’]d) be (?:very |really |so )?(?:nice|great|good|useful|handy|convenient|helpful)"
@@ -324,14 +324,14 @@ OFFERS = re.compile(
     r"(?:pr|patch|pull request)\b",
     re.I,
 )
-"""A sentence that offers the change that the text wishes for."""
+"""A sentence that offers to make the requested change."""
 
 ASKS_FOR_CONSENT = re.compile(
     r"\bwould (?:you|anyone|the (?:maintainers|project|team)) (?:(?:take|accept|consider|merge|welcome) (?:a|my) "
     r"(?:pr|patch|pull request|contribution)|be (?:open to|interested in))\b",
     re.I,
 )
-"""A sentence that asks whether a change would be taken. Such a text wishes for the change."""
+"""A sentence which asks whether a change would be accepted. Such a text requests the change."""
 
 ACCEPTS = re.compile(
     r"\bnothing (?:here |that needs |which needs )?"
@@ -344,32 +344,32 @@ ACCEPTS = re.compile(
     r"|\b(?:this|it) is not a (?:bug|defect|regression)\b(?![^.\n]*\?)",
     re.I,
 )
-"""Words of an author who takes what the text shows for right."""
+"""Words of an author who considers the shown behaviour correct."""
 
 REQUESTS = re.compile(r"^\W{0,3}(?:rfc|feature request)\b", re.I)
 """A title with the tag of a request."""
 
 USUAL = 2
-"""The points that a failure needs in a text of words alone: more than a hint."""
+"""The points that a failure needs in a text without code or output: more than a hint."""
 
 CALLS_IT_AN_ERROR = re.compile(
     r"\b(?:gets?|got|getting|with|gives?|throws?|raises?|reports?|meets?|met|hits?|encounter(?:s|ed)?|following|below|this|the)\b"
     r"[^.?!\n]{0,30}\b(?:erro(?:r|rs)?|exceptions?|crash(?:es)?)\b|\b(?:fails|failed|crashes|crashed)\b",
     re.I,
 )
-"""A sentence of an author who met the printed error."""
+"""A sentence of an author who got the printed error."""
 
 SYSTEM_MARKS = (
     _mark(Intent.BUILD, 4, r"undefined reference to"),
     _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
 )
-"""Errors of the system's compiler and linker. They count where the compiler is built, not where it calls them."""
+"""Errors of the system's compiler and linker. They count if the compiler is being built, not if it calls them."""
 
 
 def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
     """Return the intent of a text.
 
-    A program that can be run counts as a hint for a failure: most texts with a program complain of its behaviour.
+    A runnable program counts as a hint for a failure: most texts with a program complain about its behaviour.
     """
     if _is_about_moved_name(parsed, claim):
         return Intent.MOVED
@@ -397,16 +397,16 @@ def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
 
 
 def _lists_questions(parsed: ParsedIssue) -> bool:
-    """True for a text that ends with a list of questions, and neither calls anything wrong nor suspects a fault.
+    """True for a text that ends with a list of questions, and neither reports nor suspects a fault.
 
-    Whatever the text shows, its author knows why and wants advice: ``1. Can I rely on this? 2. Is there a page …?``
+    Its author knows the reason and wants advice: ``1. Can I rely on this? 2. Is there a page …?``
     """
     lines = _split_lines(parsed.prose)
     items = {found["text"].strip() for found in map(LISTED.match, _split_lines(parsed.issue.body)) if found}
     questions = [line for line in lines if ASKS.search(line)]
     asked = sum(line.strip() in items for line in questions)
     title = parsed.issue.title[:300]
-    if SEEKS.search(title):  # the questions may then stand in one paragraph
+    if SEEKS.search(title):  # the questions may then be in one paragraph
         asked = max(asked, sum(len(SEEKS.findall(line)) for line in questions))
     elif title.rstrip().endswith("?") and parsed.signature is None and not _tells_of_failure(parsed):
         asked = max(asked, sum(len(re.findall(r"\?(?=\s|$)", line)) for line in questions))
@@ -415,9 +415,9 @@ def _lists_questions(parsed: ParsedIssue) -> bool:
 
 
 def _wishes_and_offers(parsed: ParsedIssue) -> bool:
-    """True for a text that wishes for a change, offers or asks to make it, and calls nothing wrong.
+    """True for a text that requests a change, offers or asks to make it, and reports no fault.
 
-    The error that such a text quotes is what the compiler says today: ``It would be nice if … Would you take a PR?``
+    Such a text quotes the compiler's error of today: ``It would be nice if … Would you take a PR?``
     """
     lines = _split_lines(parsed.prose)
     wishes = any(map(WISHES.search, lines)) or REQUESTS.search(parsed.issue.title[:300]) is not None
@@ -426,7 +426,7 @@ def _wishes_and_offers(parsed: ParsedIssue) -> bool:
 
 
 def _accepts_what_it_shows(parsed: ParsedIssue) -> bool:
-    """True for a text that calls what it shows right, and nothing wrong: ``which is clear enough, I know that …``."""
+    """True if the author states that the shown behaviour is correct, and reports no fault."""
     lines = _split_lines(parsed.prose)
     suspicious = any(map(SUSPECTS.search, filter(ASKS.search, lines)))
     marks = _match_title(parsed.issue.title[:300])
@@ -440,9 +440,9 @@ _SHOULD = re.compile(r"\b(?:should|could|would|ought to|needs? to|want(?:s|ed)? 
 
 
 def _says_what_should_be(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True for IR and a sentence on the wanted program, without command, output, release or word on a failure.
+    """True for IR with a sentence on the wanted program, and without command, output, release or word on a failure.
 
-    Only its author knows the pass that is meant. A comment that asks for a command is noise below a wish.
+    Only its author knows the pass. A comment that asks for a command is noise on a request.
     """
     shown = {piece.kind for piece in parsed.pieces}
     quotes = parsed.signature is not None or claim.actual or claim.versions
@@ -459,13 +459,13 @@ _LOST_NAME = re.compile(
 
 
 def _asks_about_lost_name(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True if the quoted error is that a name does not exist, and the author asks or knows whether that is meant."""
+    """True if the quoted error is about an unknown name, and the author asks or knows whether this is intended."""
     lost = claim.signature is not None and _LOST_NAME.search(claim.signature.message) is not None
     return lost and re.search(ON_PURPOSE, parsed.prose[:MAX_TEXT], re.I) is not None
 
 
 def _calls_it_wrong(parsed: ParsedIssue) -> bool:
-    """True if the title or a label calls something a failure. A question may have a word such as *error* in it."""
+    """True if the title or a label names a failure. A question may contain a word such as *error*."""
     title = parsed.issue.title[:300]
     least = USUAL if title.rstrip().endswith("?") else 1
     marks = (*_match_title(title), *_match(LABEL_MARKS, parsed.issue.labels[:20]))
@@ -473,14 +473,14 @@ def _calls_it_wrong(parsed: ParsedIssue) -> bool:
 
 
 def _tells_of_failure(parsed: ParsedIssue) -> bool:
-    """True if the title or a sentence says that something fails."""
+    """True if the title or a sentence states that something fails."""
     title = parsed.issue.title[:300]
     is_named = any(intent is Intent.FAILURE for intent, _ in _match_title(title))
     return is_named or any(map(TELLS_OF_FAILURE.search, (title, *_split_lines(parsed.prose))))
 
 
 def _shows_something(parsed: ParsedIssue) -> bool:
-    """True for code, a command or output, also where a link leads to them. Other texts are words alone."""
+    """True for code, a command or output, also behind a link. Other texts have only words."""
     return bool(
         any(piece.text.strip() for piece in parsed.pieces)
         or parsed.signature is not None
@@ -490,7 +490,7 @@ def _shows_something(parsed: ParsedIssue) -> bool:
 
 
 def _is_about_moved_name(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True if the reported error is that a name does not exist, and the compiler has moved or removed this name."""
+    """True if the reported error is about an unknown name that the compiler has moved or removed."""
     if parsed.toolchain is None or claim.signature is None:
         return False
     message = f"{claim.signature.type}: {claim.signature.message}"
@@ -524,7 +524,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield (
             Intent.QUESTION,
             2,
-        )  # it asks, and calls nothing wrong: its code, or what the code prints, is the subject
+        )  # it asks, and reports no fault: its code or the code's output is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:
@@ -533,25 +533,25 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     if kinds & {Kind.PYTHON, Kind.MLIR}:
         yield Intent.FAILURE, 1
     elif not kinds & {Kind.DEFINITIONS, Kind.FRAGMENT} and REQUEST.search(title):
-        yield Intent.FEATURE, 2  # a request may quote the error for what does not exist yet, and has no program
+        yield Intent.FEATURE, 2  # a request may quote the error for a missing feature, and has no program
     quoted = parsed.signature  # once: each use reads all outputs again
     shows = any(_shows_failure(piece, quoted) for piece in parsed.pieces)
     wrong = claim.kind is ClaimKind.WRONG_RESULT and bool(claim.actual) and any(map(CALLS_VALUES_WRONG.search, lines))
     if Kind.PYTHON in kinds and (shows or wrong) and not of_build:
-        # A program and how it ends: its author wants to be rid of the error, or of the wrong values.
+        # A program and its end: the author wants to remove the error or the wrong values.
         yield Intent.FAILURE, 4
     if {Kind.MLIR, Kind.SHELL} <= kinds:
         says = any(map(SAYS_IT_FAILS.search, lines))
         if says or not _is_filled_request(parsed):
-            yield Intent.FAILURE, 3  # a command and its input: every error is of the compiler or of its linker
+            yield Intent.FAILURE, 3  # a command and its input: every error is the compiler's or its linker's
         else:
-            yield Intent.FEATURE, 2  # the template of a request: the error shows what the tool does today
+            yield Intent.FEATURE, 2  # the template of a request: the error shows the tool's behaviour of today
         if says and (claim.expected or quoted is not None or Kind.OUTPUT not in kinds):
             yield Intent.FAILURE, 4  # the template of a request, filled with a failure
 
 
 def _is_filled_request(parsed: ParsedIssue) -> bool:
-    """True if a heading of the text is that of a template for requests."""
+    """True if the text has a heading of the template for requests."""
     sections = {p.section.strip() for p in parsed.document.prose if p.section}
     return any(intent is Intent.FEATURE for intent, _ in _match(HEADING_MARKS, sections))
 
@@ -564,13 +564,13 @@ def _shows_failure(piece: Piece, signature: Signature | None) -> bool:
 
 
 MAX_MESSAGE = 60
-"""Characters of a message by which it is found in the output that it was read from."""
+"""Number of characters of a message that find it in its output."""
 
 
 def is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
-    """True for a traceback through the installed Python package of the compiler: it runs, so it has been built.
+    """True for a traceback through the compiler's installed Python package: the compiler runs, so it has been built.
 
-    Then an error of the system's linker is about what the compiler made of a testcase.
+    Then an error of the system's linker is about code that the compiler made.
     """
     packages = find_toolchain(parsed.toolchain).FAILURES.packages if parsed.toolchain is not None else ()
     names = "|".join(map(re.escape, packages))
@@ -578,11 +578,11 @@ def is_raised_by_compiler(parsed: ParsedIssue, text: str) -> bool:
 
 
 _INSTALLED = r"(?:\bpython|-packages|\.egg)[/\\]"
-"""End of the path of a folder that holds Python packages, also in a checkout of the compiler."""
+"""End of the path of a folder with Python packages, also in a checkout of the compiler."""
 
 
 def _match_title(title: str) -> Iterator[tuple[Intent, int]]:
-    """Yield the marks of a title. A name in backticks says what fails, but is no word: ``where`` asks for nothing."""
+    """Yield the marks of a title. A name in backticks is not a word of the sentence: ``where`` is not a question."""
     words = _SPAN.sub("` `", title)
     for mark in TITLE_MARKS:
         if mark.pattern.search(title if mark.intent in (Intent.FAILURE, Intent.BUILD) else words):

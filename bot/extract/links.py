@@ -40,7 +40,7 @@ class Link:
     name: str
     url: str
     shows_output: bool = False
-    """True if the words before the link call it a log, a trace or a dump, not an input."""
+    """True if the words before the link describe a log, a trace or a dump, not an input."""
     gist: bool = False
     """True if the address is a page. ``/raw`` below it is the gist's first file."""
 
@@ -67,7 +67,7 @@ def _iter_links(text: str, forge: str) -> Iterator[Link]:
 
 
 _INPUTS = re.compile(r"/(?:\w{0,20}tests?|samples?|examples?|models|benchmarks?|tutorials?|gallery|repros?)/", re.I)
-"""Folders of a repository that hold programs for its compiler. Another file is its source, which reports discuss."""
+"""Folders of a repository with programs for its compiler. Other files are its source, which reports discuss."""
 
 
 def _make_raw_address(found: re.Match[str], forge: str) -> str:
@@ -82,7 +82,7 @@ _NAME = re.compile(r"(?<![\w./-])[\w+-]{1,100}\.mlir\b")
 def find_linked_names(text: str) -> frozenset[str]:
     """Return the names of MLIR files that the text offers behind a link: ``run `model.mlir` from [here](…)``.
 
-    The name stands before the link, in the same line.
+    The name is before the link, in the same line.
     """
     found = (
         name
@@ -101,7 +101,7 @@ _PICTURE = re.compile(
 
 
 def shows_output_elsewhere(text: str) -> bool:
-    """True if the text has a picture, or a link that it calls a log, a trace or an error."""
+    """True if the text has a picture, or a link that it describes as a log, a trace or an error."""
     stored = (text[max(0, one.start() - 60) : one.start()].rpartition("\n")[2] for one in _STORE.finditer(text))
     logs = any(link.shows_output for link in find_links(text)) or any(map(_LOG.search, stored))
     return logs or _PICTURE.search(text) is not None
@@ -111,7 +111,7 @@ _STORE = re.compile(
     r"https://(?:(?:www\.)?pastebin\.com|paste\.ee|hastebin\.com|dpaste\.(?:org|com)|pastes\.dev|drive\.google\.com"
     r"|(?:www\.)?dropbox\.com|1drv\.ms|storage\.googleapis\.com)/[\w./?=&%#-]{4,200}"
 )
-"""Addresses of pastes and of stored files on other hosts. No part of a testcase is read there."""
+"""Addresses of pastes and of stored files on other hosts. Nothing is read there."""
 
 
 def find_stored_files(text: str) -> tuple[str, ...]:
@@ -136,11 +136,11 @@ _SCRIPT_NAMED = re.compile(
     r"(?P<path>[\w/~][\w./~-]{0,200}\.py)\b",
     re.MULTILINE,
 )
-"""A script that a sentence says to run: ``just run tests/python/relay/test_op.py``."""
+"""A script that a sentence asks to run: ``just run tests/python/relay/test_op.py``."""
 
 
 def find_source_script(text: str, folders: Sequence[str]) -> str:
-    """Return the first script below one of ``folders`` that the text calls or says to run, from that folder on.
+    """Return the first script below one of ``folders`` that the text calls or asks to run, from that folder on.
 
     Empty without.
     """
@@ -158,7 +158,7 @@ def cut_at_folder(path: str, folders: Sequence[str]) -> str:
 
 
 def add_addresses(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
-    """Add to each missing part the address of the attachment that most likely holds the part.
+    """Add to each missing part the address of the attachment that most likely contains it.
 
     The stem of the name decides (``pool.mlir`` in ``pool.zip``). A single attachment fits a single missing part.
     """

@@ -20,7 +20,7 @@ from runners.toolchains import find_toolchain
 
 MAX_BODY_BYTES = 1_000_000
 MAX_COMMENTS = 5
-"""Number of the author's comments that are read if the description holds no code."""
+"""Number of the author's comments that are read if the description contains no code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ParsedIssue:
 
 
 def read_pieces(issue: Issue, toolchain: str | None) -> ParsedIssue:
-    """Parse the description. If it holds no runnable code, parse the author's first comments too.
+    """Parse the description. If it contains no runnable code, parse the author's first comments too.
 
     ``toolchain`` overrides the toolchain that the text is about.
     """
@@ -70,7 +70,7 @@ def _has_code(pieces: Sequence[Piece]) -> bool:
 
 
 def _add_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -> tuple[Document, tuple[Piece, ...]]:
-    """Add the author's first comments, up to the comment that brings the code."""
+    """Add the author's first comments, up to the comment with the code."""
     read = document, pieces
     for read in _iterate_comments(issue, document, pieces):
         if _has_code(read[1]):
@@ -95,7 +95,7 @@ def _iterate_comments(
 def add_replies(parsed: ParsedIssue) -> Iterator[ParsedIssue]:
     """Yield the issue with its author's first reply, then with the first two, and so on.
 
-    Yield none if the replies are read already, because the description holds no code.
+    Yield none if the replies were read already, because the description contains no code.
     """
     if any(piece.comment for piece in parsed.pieces):
         return

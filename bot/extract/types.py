@@ -25,7 +25,7 @@ class Intent(StrEnum):
     MOVED = "moved"
     """A name that the compiler has renamed or removed on purpose."""
     DISCUSSION = "discussion"
-    """Words alone, without code or output, that say of nothing that it fails."""
+    """A text without code or output, which does not state that something fails."""
 
 
 DESCRIPTIONS = {
@@ -65,8 +65,8 @@ class Repair:
 
 
 DROP_CODE = "drop-code"
-"""The kind of a repair that left out text which may be code. A clean run then is no evidence about the
-reporter's program: such a testcase gives no verdict that rests on clean runs."""
+"""The kind of a repair that left out text which may be code. A clean run then is not evidence about the reporter's
+program: no verdict rests on clean runs of such a testcase."""
 
 
 DEFINITIONS_ONLY = "definitions-only"
@@ -75,12 +75,12 @@ DEFINITIONS_ONLY = "definitions-only"
 
 OPEN_END = "open-end"
 """The kind of the note that the description ends inside the code block of the program. The rest of the program may be
-missing: a clean run then is no evidence."""
+missing: a clean run then is not evidence."""
 
 
 OPEN_COMMAND = "open-command"
-"""The kind of the note that the description ends inside the command. Flags may be missing: only the reported failure
-is evidence then."""
+"""The kind of the note that the description ends inside the command. Flags may be missing: then only the reported
+failure is evidence."""
 
 
 WRAP = "wrap-operations"
@@ -96,8 +96,8 @@ ADD_COMPILE, ADD_RUN = "add-compile-step", "add-run-step"
 
 
 READ_AGAIN = "read-again"
-"""The kind of the repair that lets the compiler read its printed program again: releases are built without the
-reported assertion, and print what the assertion would have refused."""
+"""The kind of the repair that lets the compiler parse its printed program. Releases are built without the reported
+assertion, and print what it would have refused."""
 
 
 PRINT_PRODUCTS = "print-products"
@@ -132,7 +132,7 @@ _BINARY = frozenset(
 
 
 def is_binary_name(name: str) -> bool:
-    """True for a file whose name says that its content is no text. No testcase holds such a file."""
+    """True for a file whose name shows that its content is not text. No testcase contains such a file."""
     return PurePosixPath(name).suffix.lower() in _BINARY
 
 
@@ -164,17 +164,17 @@ class Repro:
     repairs: tuple[Repair, ...] = ()
     missing: tuple[Missing, ...] = ()
     device: str = "cpu"
-    """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
+    """The device that the testcase asks for, by the toolchain's name (``llvm``, ``llvm-cpu``, ``hip`` …)."""
     intent: Intent = Intent.FAILURE
     day: date | None = None
-    """The day of the report. It tells which build "main" was, and which releases are younger."""
+    """The day of the report. It decides which build "main" was, and which releases are younger."""
     controls: tuple[Testcase, ...] = ()
-    """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
+    """Variants that work according to the report. ``testcase`` is the variant that fails."""
     defences: tuple[str, ...] = ()
-    """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
+    """Sentences of the report which state a promise of the tool: "is documented", "should be accepted"."""
 
     shows_elsewhere: bool = False
-    """True if the issue has a picture or links a log: its failure may stand there, where no one here reads it."""
+    """True if the issue has a picture or links a log, which is not read and may contain the failure."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class Repro:
 
     @property
     def has_open_command(self) -> bool:
-        """True if the command of the testcase breaks off behind a flag, so that flags may be missing."""
+        """True if the command of the testcase breaks off after a flag, so that flags may be missing."""
         return any(repair.kind == OPEN_COMMAND for repair in self.repairs)
 
     @property

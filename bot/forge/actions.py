@@ -17,7 +17,7 @@ from bot.settings import INPUTS
 from runners.core.errors import UserError
 
 MAX_SUMMARY = 1024 * 1024 - 4096
-"""GitHub drops the whole summary of a step if it is larger than 1 MiB."""
+"""Size limit. GitHub drops the whole summary of a step if it is larger than 1 MiB."""
 _INPUT = "REPROBOT_INPUT_"
 
 
@@ -57,7 +57,7 @@ def read_event(step: ActionsStep) -> bytes:
     """Return the event's JSON.
 
     Raises:
-        UserError: this process is no step of GitHub Actions, or the event's file cannot be read.
+        UserError: this process is not a step of GitHub Actions, or the event's file cannot be read.
     """
     if not step.event or not step.event_path:
         raise UserError("there is no event here (GITHUB_EVENT_NAME, GITHUB_EVENT_PATH): name an issue instead")

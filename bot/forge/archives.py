@@ -38,7 +38,7 @@ def unpack_zip(name: str, data: bytes, *, url: str, budget: int) -> list[NamedBy
             if why := _check_directory(entries, len(data), budget):
                 return [RefusedFile(name=name, url=url, why=why)]
             return list(_unpack_entries(archive, entries, url))
-    except Exception:  # a damaged zip raises nearly anything: IndexError, struct.error, NotImplementedError
+    except Exception:  # a damaged zip raises errors of many types: IndexError, struct.error, NotImplementedError
         return [RefusedFile(name=name, url=url, why=_DAMAGED)]
 
 

@@ -25,7 +25,7 @@ MAX_COMMENTS = 5
 
 
 def add_attachments(issue: Issue, *, toolchain: str | None, forge: str, download: Download) -> Issue:
-    """Return ``issue`` with the files it links to, if its text alone is no complete testcase. Raises no error."""
+    """Return ``issue`` with the files it links to, if its text alone is not a complete testcase. Raises no error."""
     found = extract(issue, toolchain=toolchain)
     if not found.missing:
         return issue

@@ -14,13 +14,13 @@ from bot.issue import Issue
 from runners.core.errors import InfraError, UserError
 
 MAX_COMMENTS = 3_000
-"""Comments of one issue that are read: all of them on GitHub, which closes an issue for comments at 2,500."""
+"""Largest number of comments that are read: all of them on GitHub, where an issue has at most 2,500 comments."""
 MAX_RECENT = 5_000
-"""Issues or comments of one repository that are read from a list of changes, oldest change first."""
+"""Largest number of issues or comments that are read from a repository's list of changes, oldest change first."""
 
 
 class ForgeRefused(UserError):
-    """The forge refuses a request. A refusal may pass: a token is renewed, a permission is given back."""
+    """The forge refuses a request. A refusal may be temporary: a token is renewed, a permission is given back."""
 
 
 class RateLimited(InfraError):
@@ -34,7 +34,7 @@ class RateLimited(InfraError):
 class Permission(IntEnum):
     """An account's role in a repository: ``role_name`` of the permission API. An unknown account has NONE.
 
-    ``author_association`` is no substitute: it calls private members of an organisation contributors.
+    ``author_association`` is not a substitute: it lists private members of an organisation as contributors.
     """
 
     NONE = 0
@@ -72,7 +72,7 @@ class PostedComment:
 
     id: int
     number: int
-    """The issue that holds the comment."""
+    """The issue of the comment."""
     author: str
     body: str
     created: datetime
@@ -96,7 +96,7 @@ class IssueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The issue is not there, in two readings. ``hidden`` may pass; ``deleted`` and ``transferred`` are final."""
+    """Two requests did not find the issue. ``hidden`` may be temporary; ``deleted`` and ``transferred`` are final."""
 
     reason: Literal["deleted", "transferred", "hidden"]
 
@@ -199,7 +199,7 @@ class Forge(Protocol):
     def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment: ...
 
     def delete_comment(self, repository: str, comment: int) -> None:
-        """Delete a comment of ours. A comment that is not there is no error."""
+        """Delete a comment of ours. A missing comment is not an error."""
 
     def has_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> bool:
         """True if we have added this reaction."""
@@ -208,7 +208,7 @@ class Forge(Protocol):
         """Add a reaction. A second call has no effect."""
 
     def remove_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
-        """Remove our reaction. A reaction that is not there is no error."""
+        """Remove our reaction. A missing reaction is not an error."""
 
     def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         """Return the names of an issue's labels."""
@@ -216,10 +216,10 @@ class Forge(Protocol):
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None: ...
 
     def remove_label(self, repository: str, number: int, name: str) -> None:
-        """Remove a label from an issue. A label that is not on the issue is no error."""
+        """Remove a label from an issue. A missing label is not an error."""
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
-        """Create a label in the repository. An existing label of that name is left as it is."""
+        """Create a label in the repository. An existing label of that name does not change."""
 
 
 class TrackerReader(Protocol):
@@ -244,5 +244,5 @@ class TrackerReader(Protocol):
     ) -> IssuePage:
         """Return one page of the issues, in one request: the first, or the one at the address ``page``.
 
-        The rows hold pull requests too. With ``etag``, an unchanged page is not sent again.
+        The rows contain pull requests too. With ``etag``, an unchanged page is not sent again.
         """

@@ -1,4 +1,4 @@
-"""Download files from the forge's own hosts, within limits of time and size. No token goes along."""
+"""Download files from the forge's own hosts, within limits of time and size, without a token."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def make_downloader(is_allowed: Callable[[str], bool], *, timeout_s: float = 10,
     Uses urllib's bare handlers, since these send no credentials. ``requests`` would look for some in a ``.netrc``.
     """
     import http.client
-    import urllib.request  # TLS takes 0.03 s, which an issue in a file need not take
+    import urllib.request  # TLS takes 0.03 s, which an issue in a file does not need
 
     opener = urllib.request.OpenerDirector()
     for handler in (urllib.request.ProxyHandler(), urllib.request.HTTPHandler(), urllib.request.HTTPSHandler()):

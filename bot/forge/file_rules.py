@@ -16,7 +16,7 @@ MAX_TOTAL_BYTES = 24 * 1024**2
 TEXT = frozenset({".py", ".mlir", ".txt", ".json"})
 
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.I)
-"""Names that Windows takes for a device under any ending."""
+"""Names that Windows treats as a device, with any suffix."""
 
 
 def is_zip(name: str) -> bool:

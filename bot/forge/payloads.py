@@ -75,7 +75,7 @@ class IssueData(IssueFields, frozen=True, kw_only=True):
 
 
 class EventIssue(IssueFields, frozen=True, kw_only=True):
-    """An issue in an event. Only the number is certain: an event made from a polled comment has no more."""
+    """An issue in an event. Only the number is certain: an event made from a polled comment has no other field."""
 
     state: str = "open"
     created_at: datetime | None = None
@@ -164,7 +164,7 @@ def to_issue(data: IssueData, repository: str, comments: tuple[Comment, ...]) ->
         source=f"{repository}#{data.number}",
         title=data.title,
         body=_unify_line_ends(data.body),
-        sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may hold lone surrogates
+        sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may contain lone surrogates
         created=data.created_at.astimezone(UTC).date(),
         author=data.author,
         repository=repository,
@@ -226,7 +226,7 @@ def _unify_line_ends(text: str | None) -> str:
 
 
 def replace_surrogates(value: T) -> T:
-    """Return ``value`` with U+FFFD for every lone surrogate. A forge's JSON may hold surrogates; no file can."""
+    """Return ``value`` with U+FFFD for every lone surrogate. A forge's JSON may contain surrogates; a file cannot."""
     made: T = msgspec.convert(_replace_surrogates(msgspec.to_builtins(value)), type(value))
     return made
 

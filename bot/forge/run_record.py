@@ -1,8 +1,8 @@
 """The record in our comment: its runs with testcase and requester, its approvals, and its voided verdict.
 
 The record is a hidden line of our own comment. Only we and the repository's maintainers can change that comment, so
-budgets counted from the record hold: a stranger may delete a command, but not its runs. The record is read only from
-comments that we wrote; a line that does not decode is an empty record. Pure.
+budgets can be counted from the record: a stranger may delete a command, but not its runs. The record is read only
+from comments that we wrote. A line that does not decode is an empty record. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 
 MAX_RUNS = 20
-"""More than the largest budget of one issue: the runs that count stay beside the last runs that do not."""
+"""Larger than any budget, so that counted runs are never dropped."""
 _BUDGET_TIME = timedelta(days=1)
 MAX_APPROVALS = 16
 MAX_LINE = 24 * 1024
@@ -67,12 +67,13 @@ class VoidedVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RecordedApproval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A maintainer approved a testcase. It stands while the comment stands unedited and ``by`` may still approve."""
+    """A maintainer's approval of a testcase. It is valid while the comment is unedited and ``by`` may still
+    approve."""
 
     testcase: _Digest
     by: _Short
     comment: int
-    """Id of the comment that holds the command."""
+    """Id of the comment with the command."""
 
 
 class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,7 +147,7 @@ def encode_record(record: IssueRecord) -> str:
 
 
 def decode_record(comment: str) -> IssueRecord:
-    """Return the record in one of our own comments, from the last line that looks like a record."""
+    """Return the record in one of our own comments, from the last line with the form of a record."""
     lines = _RECORD.findall(comment)
     if not lines or len(lines[-1]) > MAX_LINE:
         return IssueRecord()
@@ -157,7 +158,7 @@ def decode_record(comment: str) -> IssueRecord:
 
 
 def remove_record(comment: str) -> str:
-    """Return the comment without its record, also if an edit has damaged that line."""
+    """Return the comment without its record, even if an edit has damaged that line."""
     return _RECORD_LINE.sub("", comment)
 
 

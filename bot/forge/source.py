@@ -17,7 +17,7 @@ from bot.issue import Comment, Issue, explain_address, parse_issue_address
 from runners.core.errors import UserError
 
 MAX_BYTES = 1024 * 1024
-"""GitHub stores issue bodies of at most 256 KiB; a file may also carry comments."""
+"""GitHub stores issue bodies of at most 256 KiB; a file may also contain comments."""
 MAX_FRONT_MATTER = 16 * 1024
 
 Fetch = Callable[[str, int], Issue]
@@ -28,7 +28,7 @@ def read_source(source: str, *, today: date, fetch: Fetch, host: str = GITHUB) -
     """Read the issue that ``source`` names: a path, ``-``, ``owner/repo#N`` or a URL on the forge's ``host``.
 
     Raises:
-        UserError: there is no such file or issue, or the file's content is no issue text.
+        UserError: the file or issue does not exist, or the file's content is not an issue text.
         InfraError: GitHub does not answer.
     """
     if why := explain_address(source, host):
@@ -117,7 +117,7 @@ def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
         return {}, text
     head, end, rest = text[4:].partition("\n---\n")
     if not end:
-        return {}, text  # people begin a text with a thematic break
+        return {}, text  # some people begin a text with a thematic break
     if len(head) > MAX_FRONT_MATTER or head.count("*") > 20:  # aliases multiply: a small file can expand to gigabytes
         raise UserError(f"the front matter of {source} is too large or full of aliases: keep to plain keys")
     try:
@@ -148,7 +148,7 @@ def _list_items(value: object) -> list[Any]:
 
 
 def _read_number(value: object, source: str) -> int | None:
-    """Read the issue's number. A number that no forge gives is refused: the report would name another issue."""
+    """Read the issue's number. Refuse a number that no forge uses: the report would name another issue."""
     if value is None or value in ("", "null", "~"):
         return None
     if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,17}", value, re.ASCII):

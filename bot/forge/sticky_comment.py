@@ -6,8 +6,8 @@ lines, the record and the marker.
 Anybody can write a comment with our marker, but only we can be its author.
 
 An edit sends no notification. So the first verdict is a new comment, which replaces the progress note, and a changed
-verdict is a new comment too. Every other change is an edit. A sweep after a release may change hundreds of verdicts,
-and nobody asked for these runs: it edits, and the history tells the change.
+verdict is a new comment too. Every other change is an edit. A sweep after a release may change hundreds of verdicts
+that nobody asked for: it edits, and the history shows the change.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class StickyComment:
 def filter_own_comments(comments: Iterable[PostedComment], login: str) -> tuple[PostedComment, ...]:
     """Return our comments with a marker, in their order.
 
-    ``login`` is our account: the author decides. The marker only separates the comment from our replies.
+    ``login`` is our account. The author decides; the marker only separates the comment from our replies.
     """
     return tuple(one for one in comments if one.author == login and read_marker(one.body) is not None)
 
@@ -88,8 +88,9 @@ def read_records(comments: Iterable[PostedComment], login: str) -> Mapping[int, 
 def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: PostedComment) -> frozenset[int]:
     """Return the issues whose first run was recorded after the first run of ``own``'s issue.
 
-    Ids of comments grow, so two jobs agree on which comment was created first. That is the order of the runs only if
-    each comment was created with its run. An edited comment is therefore never later, and has none that are later.
+    Ids of comments grow, so two jobs agree on which comment was created first. This is the order of the runs only if
+    each comment was created with its run. So an edited comment is never later than another, and no comment is later
+    than an edited one.
     """
     by_issue: dict[int, list[PostedComment]] = {}
     for one in filter_own_comments(comments, login):
@@ -105,7 +106,7 @@ def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: Po
 
 
 def _begins_run(body: str) -> bool:
-    """True for a progress note with its first run. A verdict, too, is a new comment, but later than its run."""
+    """True for a progress note with its first run. A verdict is a new comment too, but later than its run."""
     return (read_marker(body) or ("",))[0] == RUNNING and len(decode_record(body).runs) == 1
 
 
@@ -113,7 +114,7 @@ def _begins_run(body: str) -> bool:
 
 
 def parse_sticky_comment(text: str) -> StickyComment:
-    """Return the parts of a comment of ours. Text that an edit has put out of shape is kept in the body."""
+    """Return the parts of a comment of ours. Text that an edit has damaged is kept in the body."""
     verdict, issue = read_marker(text) or (RUNNING, "")
     record = decode_record(text)
     lines = text.rstrip().rpartition("\n")[0] if read_marker(text) else text

@@ -1,9 +1,9 @@
 """The origin of result artifacts: which job of a workflow run uploaded which artifact. Pure.
 
-Every job of a run may upload an artifact of any name, and delete another's, so the name alone is no proof. GitHub
+Every job of a run may upload an artifact of any name, and delete another's, so the name alone is not proof. GitHub
 does not record the uploading job either. It records when each artifact was made and when each step ran, and a name
-can be taken only once. So a result is accepted only if its own job's upload step succeeded and the artifact was made
-while that step ran.
+can be taken only once. So a result is accepted only if the upload step of its own job succeeded, and the artifact was
+made while that step ran.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UPLOAD_STEP = "Upload the result"
 COMMITS_JOB = "commits"
 """Name of the job that ranks commits. Its artifact is named as a cell's, ``cell-commits``; no cell has this name."""
 CLOCK_SKEW = timedelta(seconds=10)
-"""The runner's clock gives the times of a step, GitHub's the time of an artifact."""
+"""Tolerance: the runner's clock gives the times of a step, GitHub's clock the time of an artifact."""
 
 
 class StepData(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class WorkflowRun:
 
 
 def refuse_unproven(cells: Iterable[str], run: WorkflowRun) -> dict[str, str]:
-    """Return cell → clause on why its artifact is refused, for each cell whose job is not shown to be the origin."""
+    """Return cell → clause on why its artifact is refused, for each cell whose job is not the proven origin."""
     return {cell: why for cell in cells if (why := refuse_artifact(f"probe ({cell})", cell, run)) is not None}
 
 

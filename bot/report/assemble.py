@@ -44,7 +44,7 @@ class ReportInput:
 
 
 def make_unrun_report(asked: ReportInput) -> Report | None:
-    """Return the report of an issue without a complete testcase; None when there is a testcase to run."""
+    """Return the report of an issue without a complete testcase; None if there is a testcase to run."""
     if (verdict := judge_without_running(asked.extraction, anyway=asked.options.anyway)) is None:
         return None
     return Report(
@@ -158,7 +158,7 @@ def _list_releases(catalogue: Catalogue, toolchain: str, observations: Sequence[
 
 
 def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ...]:
-    """Return one sentence per device that a software driver stands for."""
+    """Return one sentence per device that a software driver replaces."""
     used = {seen.device: seen.driver for seen in observations if seen.driver}
     return tuple(f"{device} here is {driver}" for device, driver in used.items())
 

@@ -70,7 +70,7 @@ def _is_hex(text: str) -> bool:
 def read_marker(comment: str) -> tuple[str, str] | None:
     """Return verdict and issue digest from the marker of a comment; None for text without a marker.
 
-    Only the last line counts. Output of a testcase stands above that line, and `quote_text` breaks markers in it.
+    Only the last line counts. Output of a testcase is above that line, and `quote_text` breaks markers in it.
     """
     found = _MARKER_PATTERN.fullmatch(comment.rstrip().rpartition("\n")[2])
     return (found[1], found[2]) if found else None
@@ -112,7 +112,7 @@ def _name_evidence(findings: Sequence[Finding]) -> str:
 
 
 def _render_ranges(report: Report) -> str:
-    """Return the changes of behaviour; empty if the table and the next step say all of it."""
+    """Return the changes of behaviour; empty if the table and the next step show all of them."""
     if report.likely is None and not any(one.suspects or one.untested for one in report.bisections):
         return ""
     return "\n\n".join(filter(None, (*render_changes(report), render_likely_fix(report.likely))))

@@ -47,7 +47,7 @@ def write_report(report: Report, outputs: Outputs) -> str:
 def save_report(report: Report, outputs: Outputs) -> WrittenReport:
     """Write the requested files; one that cannot be written goes to the folder for temporary files instead.
 
-    A verdict may have taken minutes, so no fault of an output loses it.
+    A verdict may have taken minutes, so a faulty output must not lose it.
     """
     comment, texts = _render_report(report, outputs)
     problems = [_write_or_rescue(path, text) for path, text in texts]
@@ -83,7 +83,7 @@ def _write_or_rescue(path: Path, text: str) -> str:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write one file. A process that is killed leaves the file as it was, or whole.
+    """Write one file. A process that is killed leaves the old file or the complete new one.
 
     A link, a pipe or a device, such as ``/dev/stdout``, is written in place.
 

@@ -1,4 +1,4 @@
-"""The geometry of the chart of an investigation's stages and runs, and the table that tells the same. Pure.
+"""The geometry of the chart of an investigation's stages and runs, and a table with the same facts. Pure.
 
 The template draws the chart as inline SVG. The names of builds and devices come from a runner, so they are cut here
 and escaped there.
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """The time of all spans together; spans at the same time count twice."""
+        """The sum of the times of all spans; concurrent spans count twice."""
         return sum(one.end - one.begin for one in self.spans)
 
     @property
@@ -179,7 +179,7 @@ def assign_lanes(spans: Sequence[Span]) -> Iterator[int]:
 
 
 def _draw_span(span: Span, y: int, scale: float, css: str) -> Iterator[Bar]:
-    """Yield the part without a testcase, if it can be seen, and the rest.
+    """Yield the part without a testcase, if it is visible, and the rest.
 
     A bar is at least a pixel wide, and leaves a pixel to the next.
     """

@@ -20,7 +20,7 @@ MARKS = {
     Behaviour.FAILS_OTHERWISE: "🟠",
     Behaviour.COMPILES: "🟦",
 }
-"""Signs beside the words, never instead of them. A behaviour without a sign of its own has `NO_ANSWER`."""
+"""Signs beside the words, never instead of them. A behaviour without its own sign has `NO_ANSWER`."""
 NO_ANSWER = "⚪"
 
 WORDS = {
@@ -80,7 +80,7 @@ class Row:
     variant: Variant
     cells: tuple[tuple[RunTally, ...], ...]
     fork: str = ""
-    """For a build that is not a release: the fork's commit and its wheel."""
+    """The fork's commit and its wheel, for a build that is not a release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ class MergedRow:
 def merge_rows(observations: Sequence[Observation]) -> tuple[tuple[str, ...], tuple[MergedRow, ...]]:
     """Return the devices, and the builds that ran, oldest first, with equal neighbours in one row.
 
-    Controls are left out. A variant stands for its build if only the variant was good or bad there.
+    Controls are left out. A variant represents its build if only the variant was good or bad there.
     """
     shown = [seen for seen in observations if seen.variant is not Variant.CONTROL]
     devices = tuple(dict.fromkeys(seen.device for seen in shown))
@@ -208,7 +208,7 @@ _PREFERRED = (Variant.ORIGINAL, Variant.PORTED, Variant.RETARGETED)
 
 
 def _are_alike(above: MergedRow, row: MergedRow) -> bool:
-    """True if no device tells the builds apart. A fork is no release, so it keeps a row of its own."""
+    """True if no device distinguishes the builds. A fork is not a release, so it keeps its own row."""
     same = above.toolchain == row.toolchain and not above.fork and not row.fork
     return same and all(
         not a.tallies or not b.tallies or a.key == b.key for a, b in zip(above.cells, row.cells, strict=True)

@@ -126,9 +126,9 @@ def _make_environment() -> Environment:
 
 
 def _render_html(markdown: str) -> Markup:
-    """Render Markdown of this package, where foreign words stand only in code. Raw HTML is shown as text.
+    """Render Markdown of this package, in which foreign words are only in code. Raw HTML is shown as text.
 
-    A code block may scroll, so the keyboard must reach it. No text of a stranger can hold an unescaped ``<pre>``.
+    A code block may scroll, so the keyboard must reach it. No text of a stranger can contain an unescaped ``<pre>``.
     """
     html = MarkdownIt("commonmark", {"html": False}).render(markdown)
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
@@ -140,7 +140,7 @@ def _make_policy(style: str) -> str:
 
 
 def escape_json(json: str) -> Markup:
-    """Escape JSON for a data block, which only ``<`` could end. The escapes mean the same in JSON."""
+    """Escape JSON for a data block, which only ``<`` could end. The escapes have the same meaning in JSON."""
     for character in "<>&\u2028\u2029":
         json = json.replace(character, f"\\u{ord(character):04x}")
     return Markup(json)

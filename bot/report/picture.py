@@ -1,6 +1,6 @@
 """The geometry of the timeline's picture: a mark per release at its date, and the day of the report. Pure.
 
-The template draws it as inline SVG. The description says in words all that the picture shows.
+The template draws it as inline SVG. The description has all facts of the picture in words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH, MARGIN = 940, 60
 LINE_Y, LABEL_Y, LABEL_STEP = 40, 70, 19
 LEVELS = 3
 CHAR_WIDTH = 7.4
-"""Width of a character of a label, in the picture's units: to keep labels apart."""
+"""Width of a character of a label, in the picture's units. It keeps labels apart."""
 
 SHAPES: Mapping[Behaviour | None, str] = {
     Behaviour.FAILS: "cross",
@@ -27,7 +27,7 @@ SHAPES: Mapping[Behaviour | None, str] = {
     Behaviour.REFUSES: "circle",
     Behaviour.COMPILES: "square",
 }
-"""Shapes beside colours, for readers that do not tell the colours apart. A ring is any other behaviour, or runs that
+"""Shapes beside colours, for readers who cannot distinguish the colours. A ring is any other behaviour, or runs that
 disagree."""
 CLASSES: Mapping[Behaviour | None, str] = {
     Behaviour.FAILS: "bad",
@@ -40,7 +40,7 @@ CLASSES: Mapping[Behaviour | None, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One release. ``label`` is empty where the releases beside it tell the same."""
+    """One release. ``label`` is empty if its neighbours have the same outcome."""
 
     x: int
     shape: str

@@ -2,7 +2,7 @@
 
 All text of an issue's author or of a testcase passes this module before it is shown. Three forms leave the module: a
 fenced *block* that its content cannot close, a *code* span, and *prose*: the project's own sentences, in which only
-spans between backticks may hold foreign words.
+spans between backticks may contain foreign words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from functools import lru_cache
 
 ZERO_WIDTH_SPACE = "\u200b"
-"""Inserted between ``@`` and a name. Neither a backslash nor a code block prevents a mention: a reply by e-mail
+"""Character between ``@`` and a name. Neither a backslash nor a code block prevents a mention: a reply by e-mail
 quotes the text without its fence (dependabot-core#3157)."""
 
 _ESCAPES = re.compile(
@@ -41,7 +41,7 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _OPENING = re.compile(r"^(\d*)([.)](?=\s|$)|(?<!\d)[-+=:])")
 """A list, a rule or an underline, at the start of a line only. The version ``3.2.0`` begins no list."""
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
-"""Parentheses have a meaning behind brackets only, which are escaped: so a terminal shows fewer backslashes."""
+"""Parentheses have a meaning only after brackets, which are escaped. So a terminal shows fewer backslashes."""
 
 
 def clean_text(text: str) -> str:
@@ -92,7 +92,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def break_mentions(text: str, language: str = "") -> str:
-    """Return ``text`` without ``@name``, as the same program where the language has another spelling.
+    """Return ``text`` without ``@name``. Keep the program's meaning if the language has another spelling.
 
     Python allows a space after a decorator's ``@``, MLIR a quoted symbol name, and a shell an empty pair of quotes
     anywhere in a word (also inside single quotes, which the pair closes and opens). So code copied from a comment
@@ -135,7 +135,7 @@ def escape_prose(text: str, limit: int = 600) -> str:
     """Return a sentence of the project as Markdown: text between backticks as a code span, the rest escaped."""
     line = join_lines(quote_text(text[: 4 * limit]), limit)
     if line.count("`") % 2 and (len(text) > 4 * limit or len(line) == limit):
-        line += "`"  # the cut fell into a span: its words stay quoted
+        line += "`"  # the cut is inside a span: its words stay quoted
     parts = _SPAN.split(line)
     return _OPENING.sub(
         r"\1\\\2", "".join(quote_code(part) if i % 2 else _escape_markdown(part) for i, part in enumerate(parts))

@@ -1,6 +1,6 @@
 """Slash commands in a comment: ``/repro run versions=0.26.0``. Pure.
 
-One table serves the parser, the help text, the suggestions for misspelled names, and the permissions.
+The parser, the help text, the suggestions for misspelled names and the permissions use one table.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class SlashCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A line with the prefix that is no valid command.
+    """A line with the prefix that is not a valid command.
 
     ``why`` is Markdown; each of its words that comes from the comment is inside a code span.
     """

@@ -1,4 +1,4 @@
-"""One request under way: its issue, our comment there, the replies, and the commands that run no testcase."""
+"""One active request: its issue, our comment there, the replies, and the commands that run no testcase."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from runners.core.errors import InfraError, UserError
 from runners.core.packages.catalogue import Catalogue
 
 STALE = timedelta(hours=6)
-"""A run that has not ended after this time never will: GitHub stops a hosted job after six hours."""
+"""A run that has not ended after this time will never end: GitHub stops a hosted job after six hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class RequestContext:
     run_id: str
     """Unique to this attempt: GitHub's run id and attempt, or a random name."""
     repeats: bool
-    """True if an earlier attempt at this request may have been stopped. Another delivery of its event is none."""
+    """True if an earlier attempt at this request may have been stopped. A second delivery is not an attempt."""
     run_url: str
     """Address of the run's log; empty if there is none."""
     attach: Callable[[Issue], Issue]
@@ -74,7 +74,7 @@ class HandledRequest:
 
 
 class IssueConversation:
-    """One request under way. Loads the issue and our comment; collects replies and messages for the log."""
+    """One active request. Loads the issue and our comment; collects replies and messages for the log."""
 
     def __init__(self, context: RequestContext, request: Request, number: int) -> None:
         self.context = context
@@ -137,7 +137,7 @@ class IssueConversation:
 
 
 def _add_reply(issue: Issue, request: Request, comments: Sequence[PostedComment]) -> Issue:
-    """Return the issue with the reply that caused the request, which a later comment may have pushed off the list."""
+    """Return the issue with the reply that caused the request. A later comment may have removed it from the list."""
     reply = next((one for one in comments if one.id == request.comment), None)
     if request.trigger is not Trigger.REPLY or reply is None:
         return issue
@@ -154,18 +154,18 @@ def _load_sticky_comment(comments: Sequence[PostedComment], login: str) -> Stick
 
 
 def find_target(request: Request, number: int) -> ReactionTarget:
-    """Return the target of our reactions: the comment that holds the request, else the issue."""
+    """Return the target of our reactions: the comment with the request, else the issue."""
     return IssueTarget(number=number) if request.comment is None else CommentTarget(id=request.comment)
 
 
 def add_reaction(context: RequestContext, request: Request, number: int, reaction: Reaction) -> None:
-    """Acknowledge the request. A failure to do so is ignored: it is no reason to stop."""
+    """Acknowledge the request. Ignore a failure: it is not a reason to stop."""
     with suppress(InfraError, UserError):
         context.forge.add_reaction(request.repository, find_target(request, number), reaction)
 
 
 def remove_eyes(forge: Forge, repository: str, target: ReactionTarget) -> None:
-    """Take back the sign that a request is worked on. A failure to do so is ignored."""
+    """Remove the sign of an active request. Ignore a failure."""
     with suppress(InfraError, UserError):
         forge.remove_reaction(repository, target, Reaction.EYES)
 
@@ -202,7 +202,7 @@ def describe_status(conversation: IssueConversation) -> str:
 
 
 def is_running_unrecorded(conversation: IssueConversation) -> bool:
-    """True if the run on opening the issue is under way. Our reaction says so: such a run has no progress note."""
+    """True if the run on opening the issue is active. Our reaction shows this: such a run has no progress note."""
     return not conversation.has_comment and conversation.forge.has_reaction(
         conversation.repository, IssueTarget(number=conversation.number), Reaction.EYES
     )
@@ -214,7 +214,7 @@ def cancel_run(conversation: IssueConversation) -> None:
     actor = quote_code(conversation.request.actor)
     note = f"> The run under way was cancelled by {actor}; `{PREFIX} rerun` starts another."
     if conversation.sticky.note == note:
-        return  # this very command did it, before the process was killed
+        return  # this command did it before the process was killed
     if active is None and not is_running_unrecorded(conversation):
         conversation.add_reply("Nothing is running here.")
         return

@@ -121,12 +121,12 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
 
 
 def render_failure(why: str) -> str:
-    """Return one line of Markdown that says that a run failed through our fault. The reason may quote a guest."""
+    """Return one line of Markdown which states that a run failed because of us. The reason may quote a guest."""
     return f"The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}"
 
 
 def abandon_run(forge: Forge, repository: str, number: int, run_id: str, why: str) -> None:
-    """Post that the run did not come to an end, if our comment reports the run as under way."""
+    """Post that the run did not end, if our comment reports the run as active."""
     login = forge.get_login()
     remove_eyes(forge, repository, IssueTarget(number=number))
     comments = forge.list_comments(repository, number)
@@ -156,7 +156,7 @@ def _get_number(case: Case) -> int:
 
 
 def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
-    """Return the issue as it is now, or a delivery that says why no comment may be written there."""
+    """Return the issue as it is now, or a delivery which states why no comment may be written there."""
     repository, number = case.issue.repository, _get_number(case)
     state = forge.fetch_state(repository, number)
     assert case.run is not None
@@ -185,7 +185,7 @@ def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
 
 
 def _is_silent(case: Case, report: Report) -> bool:
-    """True if this answer is not posted: the run was not requested, and the settings want no such answer."""
+    """True if this answer is not posted: the run was not requested, and the settings exclude such an answer."""
     assert case.run is not None
     return case.run.unasked and not may_post_unasked(case.settings, report.verdict.kind)
 
@@ -202,7 +202,7 @@ def may_post_unasked(settings: Settings, kind: VerdictKind) -> bool:
 
 
 def _remove_eyes(forge: Forge, case: Case) -> None:
-    """Take back the reaction that says that this run is under way."""
+    """Remove the reaction that shows that this run is active."""
     assert case.run is not None
     comment = re.fullmatch(r"comment-(\d{1,18})", case.run.cause, re.ASCII)
     target = CommentTarget(id=int(comment[1])) if comment else IssueTarget(number=_get_number(case))
@@ -215,7 +215,7 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
 
 
 def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
-    """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
+    """Return the note on an edited answer, because the forge does not notify of edits; empty for a new answer."""
     assert case.run is not None
     if _is_repeated(case, before):
         return before.note

@@ -1,7 +1,7 @@
 """Decide whether an edit of an issue or a reply of its author brings another testcase. The run was not requested.
 
 The code of an edit or a reply is often a workaround, a variant, or the old code in another format. So such an event
-starts a run only if the issue's testcase changed, or if our answer was that the testcase does not settle the matter.
+starts a run only if the issue's testcase changed, or if our answer was not definite.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPEN_QUESTIONS = frozenset(
         VerdictKind.NOT_REPRODUCED,
     }
 )
-"""Verdicts after which a new program of the author is run in place of the issue's."""
+"""Verdicts after which a new program of the author runs instead of the issue's program."""
 
 
 def find_follow_up(conversation: IssueConversation) -> SlashCommand | None:

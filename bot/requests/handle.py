@@ -40,12 +40,12 @@ OPEN_ENDED = (VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FLAKY, 
 """Verdicts that a newer release may change."""
 MIN_AGE = timedelta(days=1)
 MAX_READ = 20
-"""Issues whose comments are read in one tick: each costs a request."""
+"""Largest number of issues whose comments are read in one tick: each costs a request."""
 RUNS = frozenset({Verb.RUN, Verb.RERUN, Verb.BISECT, Verb.MINIMIZE, Verb.APPROVE})
 _REPLY = "<!-- reprobot:reply"
-"""Start of the hidden line by which our replies are found."""
+"""Start of the hidden line that identifies our replies."""
 _TRUSTED = " trusted -->"
-"""End of that line in a reply that is not counted: its requester has triage permission."""
+"""End of this line in a reply that is not counted, because its requester has triage permission."""
 
 
 def handle_request(context: RequestContext, request: Request) -> HandledRequest:
@@ -61,7 +61,7 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
     if number is None:
         return HandledRequest(number=0, messages=("no issue is due",))
     if request.asked:
-        add_reaction(context, request, number, Reaction.EYES)  # before all slow steps: people look for it at once
+        add_reaction(context, request, number, Reaction.EYES)  # before all slow steps: people expect it at once
     conversation = IssueConversation(context, request, number)
     if conversation.is_locked:
         return HandledRequest(number=number, messages=("the issue is locked",))
@@ -156,7 +156,7 @@ def _post_replies(conversation: IssueConversation, requester: Requester) -> None
 
 
 def find_due_issue(forge: Forge, repository: str, settings: Settings, *, now: datetime) -> int | None:
-    """Return the open issue whose last turn is longest ago, at least ``MIN_AGE``; None if there is no such issue."""
+    """Return the open issue with the oldest last turn, at least ``MIN_AGE`` ago; None if there is no such issue."""
     login = forge.get_login()
     labels = dict.fromkeys(name for kind in OPEN_ENDED for name in choose_labels(settings, kind))
     briefs = {brief.number: brief for label in labels for brief in forge.list_labelled_issues(repository, label)}
@@ -180,9 +180,9 @@ def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> d
 
 
 def _record_idle_turn(conversation: IssueConversation) -> None:
-    """Record that the schedule had no run to make here. Else the same issue is the next one for ever.
+    """Record that the schedule had no run to make here. Otherwise the same issue would be next forever.
 
-    An issue without a run has no turn: it gets no comment from this.
+    An issue without a run has no turn, and gets no comment.
     """
     if conversation.record.runs:
         record = msgspec.structs.replace(conversation.record, idle=conversation.context.now)

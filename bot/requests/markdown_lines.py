@@ -1,7 +1,7 @@
-"""Find the lines of a Markdown text that may hold a command, and the code blocks under them. Pure.
+"""Find the lines of a Markdown text that may contain a command, and the code blocks under them. Pure.
 
-A command is a line of a top-level paragraph. Lines in code, quotes, lists, headings and HTML never are: people quote
-each other's commands, paste logs, and mail clients quote whole threads.
+A command is a line of a top-level paragraph. Lines in code, quotes, lists, headings and HTML are not commands: people
+quote commands and paste logs, and mail clients quote whole threads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SlashLine:
 
 def _make_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").disable("reference")
-    # Only these inline rules are needed to tell code spans and HTML from text; all other text stays as written.
+    # Only these inline rules are needed to distinguish code spans and HTML from text. All other text does not change.
     parser.inline.ruler.enableOnly(["text", "newline", "backticks", "html_inline"])
     parser.inline.ruler2.enableOnly([])
     return parser
@@ -73,7 +73,7 @@ def find_command_lines(body: str, prefix: str) -> Iterator[SlashLine]:
 
 
 def has_code(body: str) -> bool:
-    """True if the text may hold a fenced block."""
+    """True if the text may contain a fenced block."""
     return "```" in body or "~~~" in body
 
 
@@ -94,7 +94,7 @@ def _split_paragraph(paragraph: Token) -> Iterator[str | None]:
             case "text":
                 row = None if row is None else row + child.content
             case _:
-                # A code span or a tag may hold line ends; the lines after them begin inside it.
+                # A code span or a tag may contain line ends; the lines after them begin inside it.
                 written = f"`{child.content}`" if child.type == "code_inline" else child.content
                 for _ in range(written.count("\n")):
                     yield row

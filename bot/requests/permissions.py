@@ -134,10 +134,10 @@ def find_approval(
     testcase: str,
     fetch_permission: Callable[[str], Permission],
 ) -> str | None:
-    """Return a maintainer whose recorded approval of this testcase stands; None without one.
+    """Return a maintainer whose recorded approval of this testcase is valid; None without one.
 
-    The comments alone would not do: each account that approves costs a request for its permission, so their number
-    needs a limit, and strangers could fill that limit. Only an account that may approve gets into the record.
+    The comments alone are not enough. Each account that approves costs a request for its permission, so their number
+    needs a limit, and strangers could use up this limit. The record contains only accounts that may approve.
     """
     standing = {one.id: one for one in comments if one.updated <= one.created}  # a maintainer can edit any comment
     candidates: dict[str, None] = {}

@@ -1,7 +1,7 @@
 """Make ``plan.json`` from an issue, and the report from the results of its cells. Pure.
 
-One cell of a plan is a whole investigation on one kind of machine. A search is never spread over cells: each of its
-runs depends on the answer before, and starting a job takes longer than the five or six runs of a search among all
+One cell of a plan is a whole investigation on one kind of machine. A search is never split over cells: each of its
+runs depends on the previous answer, and starting a job takes longer than the five or six runs of a search among all
 releases. Only releases that are all run, without a search, are split over several cells.
 """
 
@@ -127,7 +127,7 @@ def plan_issue(
     workers: int | None = None,
     answered: Collection[str] = (),
 ) -> Report | SealedPlan:
-    """Plan the run of an issue outside any conversation. Return its report if there is no testcase to run.
+    """Plan the run of an issue without a conversation. Return its report if there is no testcase to run.
 
     ``workers`` is the number of runs at the same time. ``answered`` are the releases of an earlier answer to the same
     text.

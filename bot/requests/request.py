@@ -46,13 +46,13 @@ class Request:
     """Login of the account that caused the event; empty for the schedule."""
     at: datetime
     comment: int | None = None
-    """Id of the comment that holds the commands."""
+    """Id of the comment with the commands."""
     commands: tuple[SlashCommand, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     asked: bool = False
     """True if a person asked, and gets an answer even without a run."""
     former: str | None = None
-    """For an edit: the issue's text before."""
+    """The issue's text before an edit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def read_request(
     ``login`` is our own account. ``repository`` is for events that carry none (``schedule``).
 
     Raises:
-        UserError: the payload is no event.
+        UserError: the payload is not an event.
     """
     read = _decode_event(payload)
     name = read.repository.full_name if read.repository else repository
@@ -156,7 +156,7 @@ def _read_issue_event(
 
 
 def _read_former_text(read: Event) -> str | None:
-    """Return the issue's text before an edit; None if the event does not hold that text."""
+    """Return the issue's text before an edit; None if the event does not contain that text."""
     former = read.changes.body.get("from") if read.changes is not None and read.changes.body is not None else None
     return former if isinstance(former, str) else None
 

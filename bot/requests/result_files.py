@@ -1,6 +1,6 @@
 """Check the result files of the probing jobs, and turn them into observations for a verdict.
 
-A job that ran strangers' code may have been taken over: its file can then say anything. So a file is read only under
+A job that ran strangers' code may be compromised: then its file can contain anything. So a file is read only under
 the name that the plan gives it, and only if it is a plain file of limited size. Its content must be exactly of our
 schema, and for this plan, cell, releases and devices. A refused file is a failure of ours in the report, never a
 verdict. An accepted file is still a claim about its own cell, and about no other.
@@ -41,7 +41,7 @@ MAX_SECONDS = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedResult:
-    """A cell without a usable result. ``why`` may hold the cell's own words: quote them."""
+    """A cell without a usable result. ``why`` may contain the cell's own words: quote them."""
 
     cell: str
     why: str
@@ -126,7 +126,7 @@ def read_plain_file(folder: Path, name: str) -> bytes | str | None:
 def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
     """Return the result in ``data`` if it belongs to this cell of this plan, else a clause on why it does not.
 
-    The result's sentences about its sandbox are quoted: the report shows them among our own.
+    The result's sentences about its sandbox are quoted, because the report shows them among our own sentences.
     """
     try:
         result = msgspec.json.decode(data, type=CellResult)
@@ -190,7 +190,7 @@ def _is_known_setup(run: Observation) -> bool:
 
 
 def _has_huge_number(value: object, limit: int = 2**64) -> bool:
-    """True if a whole number in ``value`` is too large for arithmetic. Evidence may hold any number of a program."""
+    """True if a whole number in ``value`` is too large for arithmetic. Evidence may contain any number."""
     match value:
         case int():
             return abs(value) > limit
@@ -203,7 +203,7 @@ def _has_huge_number(value: object, limit: int = 2**64) -> bool:
 
 
 def _is_planned_range(between: BuildRange, plan: Plan) -> bool:
-    """True if a build range is the plan's own, or lies between two of its releases with a search planned there.
+    """True if a build range is the plan's own, or is between two of its releases with a planned search.
 
     Every number of a range is shown or used in a calculation, so each must be one that a search can have.
     """
@@ -244,7 +244,7 @@ def _is_planned_reduction(smaller: Smaller, cell: JobCell) -> bool:
 
 
 def count_allowed_runs(cell: JobCell) -> int:
-    """Return the most runs that a cell may report: each may be tried twice, and a diagnosis adds control runs."""
+    """Return the largest number of runs that a cell may report: each may run twice, and a diagnosis adds controls."""
     return 2 * cell.plan.budget.probes + 40
 
 

@@ -1,4 +1,4 @@
-"""Plan the run that a command asks for, and say on the issue that it runs, or reply why it does not."""
+"""Plan the run that a command asks for, and announce it on the issue, or reply why it does not run."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     if conversation.request.trigger is not Trigger.SCHEDULE:
         add_reaction(conversation.context, conversation.request, conversation.number, Reaction.EYES)
     if conversation.request.trigger is Trigger.OPENED and not notes and not conversation.has_comment:
-        return sealed  # a progress note would notify all subscribers before there is anything to say
+        return sealed  # a progress note would notify all subscribers before there is an answer
     record = _record_approval(conversation, testcase, requester).add_run(run)
     note = _render_progress(planned, run, notes, is_first=before.verdict == RUNNING)
     posted = conversation.publish_sticky(replace(before, record=record, note=note, code=code))
@@ -98,7 +98,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
 
 
 def _is_delivered_twice(conversation: IssueConversation) -> bool:
-    """True if another delivery of the event that opened the issue has started the run. Our reaction says so."""
+    """True if another delivery of the event that opened the issue has started the run. Our reaction shows this."""
     if conversation.request.trigger is not Trigger.OPENED or conversation.context.repeats:
         return False
     target = IssueTarget(number=conversation.number)
@@ -161,9 +161,9 @@ def _answer_without_run(conversation: IssueConversation, report: Report) -> None
 
 
 def _find_earlier_run(conversation: IssueConversation, command: SlashCommand, testcase: str) -> str:
-    """Return the reply if an earlier run makes this one unnecessary; empty if none does.
+    """Return the reply if an earlier run makes this one unnecessary; else empty.
 
-    An earlier run has the same cause, or is the same run: still active, or done with its answer standing.
+    An earlier run has the same cause, or is the same run: still active, or done with a valid answer.
     """
     cause = _name_cause(conversation.request)
     # A run with our own id is this one: the process that began it was killed, and it is planned anew.
@@ -192,7 +192,7 @@ def _format_options(command: SlashCommand) -> str:
 
 
 def _name_cause(request: Request) -> str:
-    """Return a name of the event that a second delivery has too; empty if the event has no such name."""
+    """Return a name of the event that is the same for a second delivery; empty if the event has no such name."""
     if request.comment is not None:
         return f"comment-{request.comment}"
     return "opened" if request.trigger is Trigger.OPENED else ""
@@ -204,7 +204,7 @@ def _check_all_budgets(
     """Return a refusal if a run of this request exceeds a budget.
 
     Jobs for several issues run at the same time, so each checks twice: before it records its run, and after, with the
-    comment that holds the record, ``posted``. The later of two jobs always sees the other's record.
+    comment that has the record, ``posted``. The later of two jobs always sees the other's record.
 
     A run is refused if a list of comments is too long to be read as a whole: our comments may be in the other part.
     """
@@ -232,10 +232,10 @@ def _check_all_budgets(
 def _list_unrecorded(
     conversation: IssueConversation, issues: Sequence[IssueBrief], records: Mapping[int, IssueRecord]
 ) -> dict[int, str]:
-    """Return number → author of the issues whose run on opening may be under way, or has ended without a comment.
+    """Return number → author of the issues whose run on opening may be active, or has ended without a comment.
 
-    That run has no comment that would record it, so each issue that was opened in the last day and has no comment of
-    ours counts as one run of its author. Of issues opened at the same time, the one with the higher number gives way.
+    Such a run has no comment yet. So each issue opened within a day that has none counts as one run of its author. Of
+    issues opened at the same time, the issue with the higher number is refused.
     """
     if not conversation.settings.events.opened:
         return {}
@@ -265,7 +265,7 @@ def _choose_machines(
     testcase: str,
     requester: Requester,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the machines that have their approval, and notes on the machines that still need it."""
+    """Return the approved machines, and notes on the machines that still need an approval."""
     machines = _select_machines(conversation, planned)
     if not machines:
         return (), ()
@@ -287,12 +287,12 @@ def _may_approve(requester: Requester) -> bool:
 
 
 def _approves_now(conversation: IssueConversation, testcase: str, requester: Requester) -> bool:
-    """True if the comment that is being handled approves this testcase, perhaps beside another command."""
+    """True if the handled comment approves this testcase, perhaps beside another command."""
     return _may_approve(requester) and is_approved(conversation.request.commands, testcase)
 
 
 def _record_approval(conversation: IssueConversation, testcase: str, requester: Requester) -> IssueRecord:
-    """Return the record, with the approval that the comment being handled gives, so that later runs find it."""
+    """Return the record with the approval of the handled comment, so that later runs find it."""
     comment = conversation.request.comment
     if comment is None or not _approves_now(conversation, testcase, requester):
         return conversation.record

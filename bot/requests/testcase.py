@@ -19,7 +19,7 @@ from runners.core.protocol import Budget, Claim, ClaimKind
 
 
 def choose_options(settings: Settings, command: SlashCommand, *, anyway: bool = False) -> RunOptions:
-    """Return the command's options; where it names none, those of the settings."""
+    """Return the command's options; for each option without a value, that of the settings."""
     given = command.options
     versions = given.get("versions", settings.versions)
     if command.verb is Verb.BISECT:

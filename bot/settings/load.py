@@ -1,7 +1,7 @@
 """Read the settings from the file and the inputs. Every fault is named with its key and the nearest valid key.
 
-The file comes from the default branch: its author may change the repository anyway. Only small, plain YAML is loaded
-all the same.
+The file comes from the default branch, so its author may change the repository anyway. Still, only small, plain YAML
+is loaded.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _check_structure(text: str) -> None:
     """Refuse aliases, tags and depth. Settings need none of them.
 
     A small file of aliases can expand without bound, and a tag on a wrong value raises errors of any type. A number
-    that YAML reads in base 60 (``1:1:1``) is refused too: no setting is written so.
+    that YAML reads in base 60 (``1:1:1``) is refused too: no setting has this form.
     """
     depth = 0
     for nodes, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):

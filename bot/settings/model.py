@@ -15,7 +15,7 @@ from runners.core.toolchain.reports import TrackerDefaults
 from runners.toolchains import TOOLCHAINS, list_compilers
 
 MAX_ISSUE_RUNS = 16
-"""The largest budget of one issue: the record in a comment keeps so many runs that count (`bot.forge.run_record`)."""
+"""The largest budget of one issue: a record in a comment keeps this number of runs (`bot.forge.run_record`)."""
 SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -32,10 +32,10 @@ class UnaskedAnswers(StrEnum):
     """The answers that an unasked run may post: a run on opening an issue, or a scheduled run."""
 
     ANSWERS = "answers"
-    """Verdicts that say something about the failure: all but ``untestable`` and ``inconclusive``."""
+    """Verdicts with a statement about the failure: all except ``untestable`` and ``inconclusive``."""
     ALL = "all"
     NOTHING = "nothing"
-    """Neither comments nor labels: a trial, whose answers are on the pages of the jobs."""
+    """Neither comments nor labels: a trial. The answers are on the pages of the jobs."""
 
 
 class SettingsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
@@ -191,7 +191,7 @@ INPUTS: Mapping[str, ActionInput] = MappingProxyType(
         )
     }
 )
-"""Inputs of the action. An empty input leaves the setting to the file. A test holds ``action.yml`` to this table."""
+"""Inputs of the action. An empty input leaves the setting to the file. A test compares it with ``action.yml``."""
 
 
 def make_schema() -> dict[str, Any]:

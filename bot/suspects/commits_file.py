@@ -66,7 +66,7 @@ def make_commits_file(
 
 
 def read_commits_file(data: bytes | None, plan_sha256: str) -> CommitsFile:
-    """Return the content of ``commits.json``; if there is none of our schema and plan, a file that says so."""
+    """Return the content of ``commits.json``, or a file with the reason if it does not fit our schema and plan."""
     unusable = make_commits_file(plan_sha256, problem=Unranked.JOB)
     if data is None:
         return unusable

@@ -1,4 +1,4 @@
-"""Find the parts of the compiler that a report's runs showed: a guilty pass, a dispatch, frames of a failure. Pure.
+"""Find the parts of the compiler that a report's runs showed: a failing pass, a dispatch, frames of a failure. Pure.
 
 A part has a name, and the files that define it. The files are found in the compiler's own tree: a pass and its file
 have the same name in another spelling (``iree-codegen-convolution-to-igemm``, ``ConvolutionToIGEMM.cpp``;
@@ -18,7 +18,7 @@ from runners.core.protocol import Answer, FindingKind
 
 MAX_PARTS = 12
 MAX_FILES = 40
-"""Files of one part. A name that more files share says nothing about any of them."""
+"""Largest number of files of one part. A name of more files is no evidence for any of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Choose the ranges whose commits a report shows, and rank their commits.
 
-A range lies between the two builds of a change, or leads to the likely fix of a failure that no build shows.
+A range is between the two builds of a change, or leads to the likely fix of a failure that no build shows.
 """
 
 from __future__ import annotations
@@ -110,6 +110,6 @@ def _list_starts(evidence: Evidence, query: ReportQuery, history: CommitHistory,
         try:
             yield history.resolve(version)
         except ReprobotError:
-            continue  # a version without a tag, or text that is no version
+            continue  # a version without a tag, or text that is not a version
     if query.day is not None and (start := history.last_before(query.day, end)) is not None:
         yield start

@@ -1,11 +1,11 @@
 """Rank the commits of a range by how related they are to a report and its runs: by words, dates and files. Pure.
 
 The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over subject, body and
-paths, with identifiers split into words. It is multiplied by priors that were measured to help (``bench/suspects``):
-the date of the report, a subject that speaks of a fix, and a subject that speaks of a chore. Parts of the compiler
+paths, with identifiers split into words. It is multiplied by priors that improve the ranking according to
+``bench/suspects``: the date of the report, a subject about a fix, and a subject about a chore. Parts of the compiler
 that the runs showed (``observed.py``) count as words, and so do the files that define them.
 
-A user's error reaches the same scores as a bug. Only a change of behaviour between two builds is evidence, so the
+A user's error gets the same scores as a bug. Only a change of behaviour between two builds is evidence, so the
 wording is "most related", and no commit is called a culprit.
 """
 
@@ -32,7 +32,7 @@ MAX_SHOWN = 5
 ZIPF = 1.9
 """Exponent of belief over rank, fitted on ranks of known fixes with leave-one-out."""
 FLOOR = 0.05
-"""Share of belief spread evenly over all commits. It bounds the cost of a search led by a wrong ranking."""
+"""Share of belief that is spread evenly over all commits. It limits the cost of a search with a wrong ranking."""
 MAX_TEXT = 8_000
 """Characters of a report's prose that are read."""
 
@@ -116,7 +116,7 @@ def make_query(issue: Issue, extraction: Extraction, repository: str | None = No
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _COMMIT_WORDS = tuple(toolchain.REPORTS.commits for toolchain in TOOLCHAINS.values())
 _CALLED = re.compile("|".join(pattern for words in _COMMIT_WORDS for pattern in words.name_patterns) or "(?!)")
-"""Names in code that say which part of a compiler is meant: a pass, an importer, an operator, a flag."""
+"""Names in code that identify a part of a compiler: a pass, an importer, an operator, a flag."""
 
 
 # ------------------------------------------------------------------------------------------------- words
@@ -164,7 +164,7 @@ def stem_word(word: str) -> str:
 
 @cache
 def _open_stemmer() -> Any:
-    import snowballstemmer  # the stemmers of all languages, which few answers need: only those that rank commits
+    import snowballstemmer  # the stemmers of all languages: only answers that rank commits need them
 
     return snowballstemmer.stemmer("english")
 
@@ -200,7 +200,7 @@ def rank_commits(
 
 
 def _describe_sources(commit: Commit, parts: Sequence[Part]) -> tuple[str, ...]:
-    """Name the file that the commit changes of the first part with such a file."""
+    """Name the changed file of the commit that belongs to the first part with such a file."""
     for part in parts:
         if changed := next((path for path in commit.paths if path in part.files), ""):
             return (f"changes `{changed.rpartition('/')[2]}` of {part.role} `{part.name}`",)
@@ -233,7 +233,7 @@ def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
 
 
 _SOURCE = "file of "
-"""Beginning of a term that stands for the files of a part. No word contains a space, and both terms do."""
+"""Prefix of a term for the files of a part. No word contains a space, and both terms do."""
 _NAMED = "the issue"
 
 
@@ -350,7 +350,7 @@ def _is_for_other_platforms(commit: Commit, sought: Mapping[str, float]) -> bool
 
 @cache
 def _map_platforms() -> Mapping[str, frozenset[str]]:
-    """Return the name of each platform's folder, with the words of reports that have to do with it."""
+    """Return the name of each platform's folder, with the related words of reports."""
     return {part: frozenset(split_words(known)) for part, known in WORDS_OF_PLATFORMS.items()}
 
 
@@ -405,7 +405,7 @@ def _weigh_date(
 
 
 def compute_beliefs(ranked: Sequence[RankedCommit]) -> dict[str, float]:
-    """Return the probability of each commit to be the right one, by its sha. They sum to 1, and none is 0.
+    """Return for each sha the probability that this commit is the right one. The sum is 1, and no probability is 0.
 
     Used as the prior of a search between the two ends of a range, and shown as the score of a suspect.
     """

@@ -1,4 +1,4 @@
-"""Words that mean the same in ML compilers, and where their platforms live. Data of ``bot.suspects.rank``.
+"""Synonyms in ML compilers, and the folders of their platforms. Data of ``bot.suspects.rank``.
 
 Each entry connects a user's word (a device, a word of an error, a framework's operator) with the words of commits for
 the part that handles it. Words of a single compiler are in the vocabulary of its toolchain.
@@ -29,7 +29,7 @@ WORDS_OF_PLATFORMS = {
     "windows": "windows msvc",
     "riscv": "riscv",
 }
-"""A folder's name to the words of a report that may have to do with it."""
+"""A folder's name to the words of a report that may be related to it."""
 
 TARGETS = {
     "cpu": "cpu x86 aarch64 arm riscv",

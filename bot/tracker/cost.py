@@ -12,7 +12,7 @@ import msgspec
 from bot.tracker.rows import IssueRow
 
 USUAL_SECONDS = 60.0
-"""Time of an issue's runs where no issue of the tracker was run yet, from sweeps over TVM and IREE issues."""
+"""Time of an issue's runs if no issue of the tracker ran before, from sweeps over TVM and IREE issues."""
 USUAL_RUNS = 12
 BYTES_PER_RUN = 2_000
 """Size of a run in the ledger, from sweeps over TVM and IREE issues."""
@@ -30,7 +30,7 @@ class SweepSummary(msgspec.Struct, frozen=True, kw_only=True):
     left: int = 0
     """Issues that were not reached."""
     stopped: str = ""
-    """The budget that ended the sweep; empty if it went through."""
+    """The budget that ended the sweep; empty if the sweep was complete."""
     verdicts: dict[str, int] = {}
     changed: int = 0
     runs_made: int = 0
@@ -38,7 +38,7 @@ class SweepSummary(msgspec.Struct, frozen=True, kw_only=True):
     run_s: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0
-    """Processor time of this process and its children, sandboxes included where they are its children."""
+    """Processor time of this process and its children, including sandboxes that are its children."""
     jobs: int = 1
     """Issues at the same time, each with one run at a time."""
     elsewhere_s: float = 0.0
@@ -48,7 +48,7 @@ class SweepSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def core_hours(self) -> float:
-        """Hours of cores that the sweep kept to itself: wall time × jobs, idle or not, and runs on other machines."""
+        """Core-hours that the sweep occupied: wall time × jobs, idle or not, and runs on other machines."""
         return (self.wall_s * self.jobs + self.elsewhere_s) / 3600
 
     @property
@@ -70,7 +70,7 @@ class Estimate:
     ledger_bytes: int
     """Bytes that the ledger grows by."""
     measured: int
-    """Number of issues that the figures are taken from; 0 for the usual figures."""
+    """Number of issues behind the figures; 0 for the usual figures."""
 
 
 def estimate_cost(reasons: Iterable[str], rows: Sequence[IssueRow], *, jobs: int, remote: bool) -> Estimate:

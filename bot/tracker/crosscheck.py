@@ -1,7 +1,7 @@
 """Check that issues that behave alike have one failure: run each minimised testcase on the other's builds.
 
-Likeness compares releases that both issues happen to have run. Two failures with one message may part on a release
-that only one of them ran, and the part of a testcase that has nothing to do with the failure may hide a difference.
+Likeness compares the releases that both issues ran. Two failures with one message may differ on a release that only
+one issue ran. The part of a testcase that is unrelated to the failure may hide a difference.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from runners.core.protocol import Investigation, JobCell, JobPlan, Plan, Signatu
 from runners.toolchains import find_toolchain
 
 MAX_PAIRS = 60
-"""Pairs that one sweep looks at: a reduction may take 300 runs."""
+"""Largest number of pairs that one sweep checks: a reduction may take 300 runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class CrossChecker:
     catalogue: Catalogue
     run_plan: RunPlan
     folder: Path
-    """Folder for the files of runs under way."""
+    """Folder for the files of active runs."""
 
 
 def make_key(one: IssueRow, other: IssueRow) -> str:
@@ -75,7 +75,7 @@ def confirm_duplicates(
 ) -> int:
     """Check the pairs that may have one failure, and keep the confirmed ones. Return the number of new checks.
 
-    A pair that cannot be checked, through a failure of ours, is not confirmed, and is tried again by the next sweep.
+    A pair that cannot be checked because of our failure is not confirmed. The next sweep tries it again.
     """
     rows = list(state.list_rows().values())
     known = state.list_pair_checks()
@@ -175,7 +175,7 @@ def _name_good(pair: Sequence[IssueRow], cells: Sequence[Mapping[str, str]], bui
 def _list_builds(pair: tuple[IssueRow, IssueRow], catalogue: Catalogue) -> tuple[str, ...]:
     """Return the builds that one of the two was tried on, oldest first.
 
-    A minimised testcase may run where the testcase as posted could not, and tell two failures apart there.
+    A minimised testcase may run on a build that cannot run the posted testcase, and distinguish two failures there.
     """
     ran = {build for row in pair for build in row.cells}
     every = catalogue.list_releases(pair[0].toolchain, prereleases=True)

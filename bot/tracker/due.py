@@ -1,4 +1,4 @@
-"""Decide which issues a sweep runs again: those whose verdict can have changed. Pure."""
+"""Decide which issues a sweep runs again: those with a verdict that may have changed. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NEW, FAILED_BEFORE, TEXT, SETTINGS, PRODUCT, RELEASE = (
     *("new issue", "failed before", "text changed", "settings changed", "new version of Reprobot", "new release"),
 )
 _DECIDING = (("bot", ("extract", "verdict", "plan.py", "requests/testcase.py")), ("runners", ("",)))
-"""The code that decides an answer. Code that only shows an answer is not in it."""
+"""The code that decides an answer, without the code that only shows it."""
 _NEVER_RUN = frozenset({VerdictKind.NO_REPRO, VerdictKind.NO_CLAIM, VerdictKind.INCOMPLETE})
 
 
 def explain_due(row: IssueRow | None, now: Fingerprint, *, is_open: bool) -> str:
-    """Return why the issue is to be answered again; empty if its answer stands.
+    """Return why the issue is to be answered again; empty if its answer is still valid.
 
     A new release can change the answer of an open issue that is not fixed, and of a closed one that is: a fix may
     arrive, and a fixed failure may come back.
@@ -45,7 +45,7 @@ def explain_due(row: IssueRow | None, now: Fingerprint, *, is_open: bool) -> str
 
 
 def digest_text(issue: Issue) -> str:
-    """Return the digest of everything of an issue that extraction reads: of the comments, the author's first ones."""
+    """Return the digest of all parts of an issue that extraction reads, with the author's first comments."""
     own = [comment.body for comment in issue.comments if issue.is_by(comment.author)][:MAX_COMMENTS]
     parts = [issue.sha256, *own, *(one.sha256 for one in issue.attachments)]
     return _digest("\0".join(parts).encode("utf-8", "replace"))

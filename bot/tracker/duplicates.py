@@ -1,4 +1,4 @@
-"""Find issues that behave alike: the same failure, on the same releases, with the same guilty pass. Pure.
+"""Find similar issues: the same failure, on the same releases, with the same failing pass. Pure.
 
 Likeness is a suggestion for a maintainer. It closes no issue and posts no comment: two faults may fail alike.
 """
@@ -22,8 +22,8 @@ from runners.toolchains import find_toolchain
 ANSWERS = frozenset({GOOD, BAD})
 MOST_SUGGESTIONS = 3
 ALIKE = 0.9
-"""Similarity of two failures from which on they count as one. Higher than for a report and its own runs: two issues
-about one operator have most words of a message in common."""
+"""Minimum similarity of two failures that count as one. It is higher than for a report and its own runs, because two
+issues about one operator have most words of a message in common."""
 BARE_LIKENESS = 0.92
 """Likeness of two failures that only their type and a place in the compiler describe."""
 SHOWN = frozenset(
@@ -31,11 +31,11 @@ SHOWN = frozenset(
 )
 """Verdicts about a failure that was seen."""
 BARE = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "timed-out", "output", "AssertionError"})
-"""Types of failures whose message tells one fault from another seldom: then the passes or the frames have to."""
+"""Types of failures whose message rarely distinguishes two faults: the passes or the frames must do so."""
 
 
 def mark_alike(rows: Sequence[IssueRow]) -> list[IssueRow]:
-    """Return the rows, each with the ids of at most three that behave alike."""
+    """Return the rows, each with the ids of at most three similar issues."""
     groups: dict[tuple[str, ...], list[IssueRow]] = defaultdict(list)
     for row in rows:
         if row.failure is not None and row.verdict in SHOWN:
@@ -56,7 +56,7 @@ def _choose_best(row: IssueRow, found: Iterable[tuple[float, str]]) -> tuple[str
 
 
 def list_candidates(rows: Sequence[IssueRow]) -> list[tuple[IssueRow, IssueRow]]:
-    """Return the pairs that may have one failure, the most alike first: only runs of both testcases can tell.
+    """Return the pairs that may have one failure, the most alike first. Only runs of both testcases can decide.
 
     A release that cannot run a testcase, for example because the testcase also uses an API that came later, counts
     neither for the pair nor against it.
@@ -86,7 +86,7 @@ def measure_likeness(one: IssueRow, other: IssueRow, *, is_candidate: bool = Fal
     if one.testcase and one.testcase == other.testcase:
         return 1.0
     if VerdictKind.INVALID_REPRO in (one.verdict, other.verdict):
-        return 0.0  # a fault of a testcase is that testcase's own, however alike the messages are
+        return 0.0  # a fault belongs to its own testcase, however similar the messages are
     if one.passes and other.passes and not set(one.passes) & set(other.passes):
         return 0.0
     if _is_bare(one) and _is_bare(other):
@@ -100,12 +100,12 @@ def measure_likeness(one: IssueRow, other: IssueRow, *, is_candidate: bool = Fal
 
 
 def _list_words(failure: Signature) -> list[str]:
-    """Return the words of a message that are no numbers. One operator or parameter makes another failure."""
+    """Return the words of a message without numbers. Another operator or parameter means another failure."""
     return re.findall(r"[^\W\d]\w*", failure.message)
 
 
 def _agree_on_releases(one: IssueRow, other: IssueRow, *, is_candidate: bool) -> bool:
-    """True if both fail on a common release, and no common release tells them apart."""
+    """True if both fail on a common release, and no common release distinguishes them."""
     common = one.cells.keys() & other.cells.keys()
     if is_candidate:
         common = {version for version in common if {one.cells[version], other.cells[version]} <= ANSWERS}
@@ -115,7 +115,7 @@ def _agree_on_releases(one: IssueRow, other: IssueRow, *, is_candidate: bool) ->
 
 
 def _share_a_place(one: IssueRow, other: IssueRow) -> bool:
-    """True if both have a guilty pass or a frame in common."""
+    """True if both have a failing pass or a frame in common."""
     assert one.failure is not None
     assert other.failure is not None
     return bool(set(one.passes) & set(other.passes) or set(one.failure.frames) & set(other.failure.frames))

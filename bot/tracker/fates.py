@@ -1,4 +1,4 @@
-"""Read what became of the issues that a sweep has answered: closed, closed by a commit, voided by a maintainer."""
+"""Read the later state of the issues that a sweep answered: closed, closed by a commit, voided by a maintainer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bot.tracker.truth import DECIDABLE
 from runners.core.errors import InfraError, UserError
 
 FIRST_LOOK = timedelta(days=90)
-"""How far back the first sweep reads comments, which may hold a withdrawn verdict."""
+"""Age of the oldest comments that the first sweep reads. They may withdraw a verdict."""
 OVERLAP = timedelta(minutes=5)
 """A change may appear late in a list of changes."""
 POSITION = "fates"
 MAX_CLOSINGS = 100
-"""Closings that one sweep looks up: each costs a request. The next sweep goes on."""
+"""Largest number of closings that one sweep looks up: each costs a request. The next sweep continues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def refresh_fates(reader: FateReader, listed: Sequence[TrackedIssue]) -> None:
 
 
 def _refresh_states(reader: FateReader, listed: Sequence[TrackedIssue], last: datetime | None) -> None:
-    """Update the rows of issues that were closed since, and that the list of open issues no longer has."""
+    """Update the rows of issues that were closed since then, and are no longer in the list of open issues."""
     seen = {issue.id for issue in listed}
     rows = reader.state.list_rows()
     gone = {id for id, row in rows.items() if row.issue.open and id not in seen}

@@ -1,7 +1,8 @@
 """Bring our comments on the issues up to date with the answers of a sweep.
 
-Only a changed verdict is written, as an edit with a change log: nobody asked for these runs, and an edit notifies
-nobody. An issue without a comment of ours gets its first answer, under the rules of a run that nobody asked for.
+Only a changed verdict is written, as an edit with a change log: nobody asked for these runs, and an edit sends no
+notification. An issue without a comment of ours gets its first answer, under the rules of a run that nobody asked
+for.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from bot.verdict.verdict import VerdictKind
 from runners.core.errors import InfraError
 
 NEVER_POSTED = UNJUDGED - {VerdictKind.UNTESTABLE}
-"""Verdicts about a text without a testcase: asking its author for parts is not the business of a sweep."""
+"""Verdicts about a text without a testcase: a sweep does not ask authors for parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class Posting:
     settings: Settings
     state: TrackerState
     out: Path
-    """The sweep's folder, which holds the reports."""
+    """The sweep's folder, with the reports."""
     pause: Callable[[float], None]
     """Waits; raises InfraError if the sweep has no time for it."""
     now: Callable[[], datetime]
@@ -98,7 +99,7 @@ def post_answers(posting: Posting, ids: Iterable[str]) -> PostCount:
 
 
 def _is_new(row: IssueRow) -> bool:
-    """True if the answer is a verdict of our own that was not posted. Another machine's text is never posted."""
+    """True if the answer is our own verdict and was not posted. Another machine's text is never posted."""
     return (
         row.posted != name_answer(row)
         and row.verdict not in (FAILED, *NEVER_POSTED)
@@ -161,7 +162,7 @@ def _post_answer(posting: Posting, row: IssueRow) -> _Outcome:
 
 
 def _find_objection(before: StickyComment, record: IssueRecord, row: IssueRow, now: datetime) -> _Outcome | None:
-    """Return why the comment stays as it is; None if it is to be written."""
+    """Return why the comment does not change; None if it is to be written."""
     if record.void is not None:
         return _Outcome(message="a maintainer voided the verdict: only a command asks for another")
     if any(run.state is RunState.RUNNING and run.at > now - STALE for run in record.runs):

@@ -9,7 +9,7 @@ import msgspec
 from runners.core.protocol import Signature
 
 FAILED = "failed"
-"""In place of a verdict: the issue was not answered, through a failure of ours or a text that cannot be read."""
+"""Value instead of a verdict: the issue was not answered, because of our failure or an unreadable text."""
 
 
 class TrackedIssue(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class TrackedIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that an answer depends on. An answer stands as long as its fingerprint does."""
+    """Everything that an answer depends on. An answer is valid while its fingerprint does not change."""
 
     text: str = ""
     """Digest of the text, the first comments and the attached files."""
@@ -80,11 +80,11 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     failure: Signature | None = None
     """The reported failure as it was seen; None if it was not."""
     passes: tuple[str, ...] = ()
-    """Compiler passes that a diagnosis found guilty."""
+    """Compiler passes that fail according to a diagnosis."""
     like: tuple[str, ...] = ()
-    """Ids of issues that behave alike, the most alike first."""
+    """Ids of similar issues, the most similar first."""
     same: tuple[str, ...] = ()
-    """Those of ``like`` whose minimised testcase behaves as this issue's, each on the builds of both."""
+    """The issues of ``like`` whose minimised testcase behaves as this issue's, each on the builds of both."""
     page: str = ""
     """File of the report, relative to the dashboard."""
     answered: str = ""
@@ -99,7 +99,7 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of two issues by runs of their minimised testcases. It stands as long as ``key`` does."""
+    """A comparison of two issues by runs of their minimised testcases. It is valid until ``key`` changes."""
 
     key: str
     """Digest of everything that the outcome depends on."""
@@ -110,7 +110,7 @@ class PairCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict as it was given, for the comparison with what became of the issue."""
+    """A verdict as it was given, for the comparison with the issue's later state."""
 
     id: str
     verdict: str
@@ -119,7 +119,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an issue, beyond what its list shows."""
+    """The later state of an issue, beyond the facts of its list."""
 
     id: str
     commit: str = ""
@@ -132,7 +132,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict that differs from the one of the sweep before."""
+    """A verdict that differs from that of the previous sweep."""
 
     id: str
     before: str

@@ -1,4 +1,4 @@
-"""Where the issues of a tracker come from: a repository on GitHub, or a folder of Markdown files."""
+"""The sources of a tracker's issues: a repository on GitHub, or a folder of Markdown files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class IssueSource(Protocol):
         """True if the tracker has an issue in any state."""
 
     def list_closed(self, since: datetime | None) -> Iterator[TrackedIssue]:
-        """Yield the closed issues that changed since, as far as the tracker tells times of changes.
+        """Yield the closed issues that changed since, if the tracker knows times of changes.
 
         Raises:
             InfraError: the forge does not answer.
@@ -134,7 +134,7 @@ class GithubSource:
         comments = self._ask(lambda: self.forge.list_changed_comments(self.name, since)).comments
         for comment in comments:
             marker = read_marker(comment.body)
-            # Without an account of our own, any app's comment in our shape counts: only apps of the repository write.
+            # Without our own account, any app's comment in our format counts: only apps of the repository write.
             is_ours = comment.author == login if login else comment.author.endswith("[bot]")
             if marker is not None and is_ours and (void := decode_record(comment.body).void) is not None:
                 yield Fate(id=str(comment.number), voided=marker[0], voided_at=void.at)
@@ -216,7 +216,7 @@ class FolderSource:
         return any(True for _ in self._list_files())
 
     def list_closed(self, since: datetime | None) -> Iterator[TrackedIssue]:
-        return self.list_issues(Selection(state="closed"))  # a file tells when it was created, not when it was closed
+        return self.list_issues(Selection(state="closed"))  # a file has the time of its creation, not of its closing
 
     def list_voids(self, since: datetime) -> Iterator[Fate]:
         return iter(())
@@ -229,13 +229,13 @@ class FolderSource:
         return parse_issue(_read_bytes(path), source=str(path), today=self.today)
 
     def _list_files(self) -> Iterator[Path]:
-        """Every Markdown file below the folder, but for README files."""
+        """Yield every Markdown file below the folder, except README files."""
         for path in sorted(self.folder.rglob("*.md")):
             if path.is_file() and path.stem.lower() != "readme":
                 yield path
 
     def _track(self, path: Path) -> TrackedIssue:
-        """List a file. A file that is no issue text is listed too: its row says why."""
+        """List a file. A file that is not an issue text is listed too: its row states why."""
         id = path.relative_to(self.folder).as_posix()
         try:
             data = _read_bytes(path)

@@ -124,7 +124,7 @@ class TrackerState:
     # ------------------------------------------------------------------------------------------ sweeps
 
     def begin_sweep(self, now: datetime) -> int:
-        """Return the number of the sweep. A sweep that was stopped goes on under its number."""
+        """Return the number of the sweep. A sweep that was stopped continues under its number."""
         if unfinished := self._data.select(
             "SELECT number FROM sweeps WHERE ended IS NULL ORDER BY number DESC LIMIT 1"
         ):

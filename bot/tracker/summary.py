@@ -78,7 +78,7 @@ def find_failure(observations: Iterable[Observation]) -> Signature | None:
 
 
 def _list_passes(report: Report) -> Iterable[str]:
-    """Yield the guilty passes. A search that found none names ``none``, one over dispatches names no pass."""
+    """Yield the failing passes. A search without a result names ``none``; a search over dispatches names no pass."""
     for finding in report.findings:
         if finding.kind is FindingKind.GUILTY_PASS and finding.evidence.get("level") != "dispatch":
             name = finding.evidence.get("name")

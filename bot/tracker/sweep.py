@@ -1,6 +1,6 @@
-"""Answer the issues of a tracker, several at once. Issues whose answer stands are not run again.
+"""Answer the issues of a tracker, several at once. Issues with a valid answer do not run again.
 
-Each answer is on disk before the next is taken, so that a sweep that was stopped or killed goes on where it was. One
+Each answer is on disk before the next issue begins, so that a stopped or killed sweep continues where it was. One
 failing issue is one row.
 """
 
@@ -44,13 +44,13 @@ from runners.core.protocol import Cost, JobPlan
 REPORTS = "issues"
 """Folder of the reports, below the sweep's folder."""
 SLOW_RUN_S = 20.0
-"""Mean seconds of a run from which an issue starts before the others: most runs take less than 3 s, and a testcase
-that hangs takes its whole limit on each build."""
+"""An issue whose mean run takes this number of seconds starts before the others. Most runs take less than 3 s, and a
+testcase that hangs takes its whole limit on each build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepBudget:
-    """The limits of one sweep. Issues under way when a limit is reached are finished."""
+    """The limits of one sweep. Active issues are finished when a limit is reached."""
 
     seconds: float | None = None
     runs: int | None = None
@@ -66,7 +66,7 @@ class TrackerSweep:
     catalogue: Catalogue
     state: TrackerState
     out: Path
-    """Folder for the reports, and the files of runs under way."""
+    """Folder for the reports, and the files of active runs."""
     attach: Callable[[Issue], Issue]
     """Adds the files that an issue links to."""
     run_plan: RunPlan
@@ -81,13 +81,13 @@ class TrackerSweep:
     """True if other machines have made the runs."""
     budget: SweepBudget = SweepBudget()
     turn: threading.Lock = field(default_factory=threading.Lock)
-    """Held to read, plan and judge: runs alone go on side by side. msgspec 0.22 ends the process with SIGSEGV if two
-    threads are the first to read one type, and Python would run only one of them at a time."""
+    """Lock for reading, planning and judging: only runs are concurrent. msgspec 0.22 ends the process with SIGSEGV if
+    two threads are the first to read one type, and Python would run only one of them at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An issue to look at. ``reason`` is empty where only its text decides whether it is run."""
+    """An issue to check. ``reason`` is empty if only its text decides whether it runs."""
 
     issue: TrackedIssue
     row: IssueRow | None
@@ -95,7 +95,7 @@ class Task:
 
 
 def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[TrackerState, Path]]) -> int:
-    """Take over the answers and reports of other sweeps; of two answers, the later. Return the number of new rows.
+    """Add the answers and reports of other sweeps; of two answers, keep the later. Return the number of new rows.
 
     Raises:
         InfraError: a report cannot be copied.
@@ -130,13 +130,13 @@ class Answered:
     task: Task
     row: IssueRow
     reason: str
-    """Why the issue was answered; empty if its old answer stands."""
+    """Why the issue was answered; empty if its old answer is still valid."""
 
 
 def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedIssue], list[Task]]:
     """List the selected issues, and those of them that may need an answer.
 
-    Beside open issues stand the closed ones whose failure a sweep has found fixed: a release may bring it back.
+    The list has open issues, and closed issues whose failure a sweep has found fixed: a release may bring it back.
 
     Raises:
         UserError: the tracker has issues, and none of them is selected.
@@ -190,7 +190,7 @@ def _make_fingerprint(sweep: TrackerSweep, text: str, toolchain: str) -> Fingerp
 
 
 def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Sequence[Task]) -> SweepSummary:
-    """Carry out the tasks, as far as the budget reaches, and return the results."""
+    """Do the tasks within the budget, and return the results."""
     began, cpu = sweep.clock(), sweep.read_cpu()
     number = sweep.state.begin_sweep(sweep.now())
     progress = _Progress(sweep, len(tasks), began)
@@ -237,9 +237,9 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
 
 
 def order_tasks(tasks: Sequence[Task]) -> list[Task]:
-    """Put issues with slow runs first, as far as an earlier sweep knows them: the other jobs would wait for the last.
+    """Put issues with slow runs first, if an earlier sweep knows them: the other jobs would wait for the last.
 
-    A sweep with a budget keeps the order of the list: it may not reach the others.
+    A sweep with a budget keeps the order of the list, because it may not reach the other issues.
     """
     return sorted(tasks, key=lambda task: not _is_slow(task.row))
 
@@ -260,7 +260,7 @@ def _find_change(done: Answered) -> Change | None:
 class _Crew:
     """Threads that answer issues, each at most one at a time.
 
-    They are daemon threads: an interrupt waits for none of them, and the child processes end with the threads that
+    They are daemon threads: an interrupt does not wait for them, and the child processes end with the threads that
     started them.
     """
 
@@ -330,7 +330,7 @@ def answer_task(sweep: TrackerSweep, task: Task) -> Answered:
     except ReprobotError as error:
         why = str(error)
     except Exception as error:
-        # One issue must not stop the others, whatever its text meets in our code.
+        # One issue must not stop the others, whatever error its text causes in our code.
         why = f"a bug of ours ({type(error).__name__}): see errors.log"
         _keep_traceback(sweep, task.issue)
     row = IssueRow(
@@ -354,7 +354,7 @@ def _keep_traceback(sweep: TrackerSweep, issue: TrackedIssue) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedTask:
-    """An issue that was read. ``planned`` is None if its answer stands."""
+    """An issue that was read. ``planned`` is None if its answer is still valid."""
 
     text: str
     reason: str
@@ -421,7 +421,7 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
 
 
 def _judge_runs(sweep: TrackerSweep, planned: Report | SealedPlan, folder: Path) -> tuple[Report, Cost]:
-    """Return the report on the runs in the folder; without a testcase, the report that says so."""
+    """Return the report on the runs in the folder; without a testcase, the report which states this."""
     if isinstance(planned, Report):
         return planned, Cost()
     results = read_results(folder / "results", planned.cells, planned.sha256)

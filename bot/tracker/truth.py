@@ -1,7 +1,7 @@
-"""The truth ledger: each verdict beside what became of its issue. Pure.
+"""The truth ledger: each verdict beside the later state of its issue. Pure.
 
-A later fact decides a verdict: a maintainer's void, a commit that closed the issue, a label that says "no bug", the
-closing itself. An open issue decides nothing: it may be fixed without anybody having closed it.
+A later fact decides whether a verdict was right: a maintainer's void, a commit that closed the issue, a label "no
+bug", the closing itself. An open issue decides nothing: it may be fixed without anybody having closed it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ TRUTH_NOTE = (
     "although an issue may also be closed without a fix. Open issues and duplicates decide nothing."
 )
 SEEN = frozenset({VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FLAKY})
-"""Verdicts that say: the newest release has this failure."""
+"""Verdicts with the meaning: the newest release has this failure."""
 ABSENT = frozenset({VerdictKind.FIXED, VerdictKind.NOT_REPRODUCED, VerdictKind.INVALID_REPRO})
-"""Verdicts that say: nothing is left to fix."""
+"""Verdicts with the meaning: there is nothing to fix."""
 DECIDABLE = SEEN | ABSENT
 NO_BUG = frozenset({"invalid", "not a bug", "question", "support", "by design", "works as intended", "user error"})
-"""Labels, without a prefix such as ``type:``, that say that a report is no bug."""
+"""Labels, without a prefix such as ``type:``, which mean that a report is not a bug."""
 BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 

@@ -9,19 +9,19 @@ from runners.core.protocol import Answer, Exited, Observation, Outcome
 
 
 class Behaviour(StrEnum):
-    """The behaviour of one run. Only those of `BAD` and `GOOD` count for a side."""
+    """The behaviour of one run. Only the behaviours in `BAD` and `GOOD` count for a side."""
 
     FAILS = "fails-as-reported"
     ACCEPTS = "accepts-as-reported"
-    """The run ends well, and the report misses an error."""
+    """The run ends well, and the report expects an error."""
     CLEAN = "runs-cleanly"
     REFUSES = "refuses-as-expected"
-    """The run ends with the error that the report misses."""
+    """The run ends with the error that the report expects."""
     FAILS_OTHERWISE = "fails-otherwise"
     COMPILES = "compiles-only"
     """Compiling ends well, and the device to run the result is absent, or only compiling was asked for."""
     UNJUDGED = "runs-unjudged"
-    """The run ends with status 0, and neither testcase nor report tells whether the output is right."""
+    """The run ends with status 0, and neither testcase nor report shows whether the output is right."""
     API_DIFFERS = "api-differs"
     UNAVAILABLE = "not-available"
     TIMEOUT = "timeout"

@@ -1,6 +1,6 @@
 """Find the releases between which the behaviour changes. Pure.
 
-The search is that of `runners.core.bisection.releases`, which also chose the runs.
+The search is in `runners.core.bisection.releases`, which also chose the runs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _count_runs(evidence: Evidence) -> int:
 def _rate_confidence(evidence: Evidence, edge: search.Edge) -> float:
     """Return the confidence, 0 … 1, that the behaviour changes at this edge.
 
-    It is highest where both ends ran twice, and lower where the answers change more than twice over all releases.
+    It is highest if both ends ran twice, and lower if the answers change more than twice over all releases.
     """
     if edge.older is None or edge.newer is None:
         return 0.5

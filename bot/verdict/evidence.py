@@ -32,12 +32,12 @@ CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 
 
 NEAR = timedelta(days=45)
-"""Longest time between a build and a report, of which any is first, for which the build stands for the reporter's."""
+"""Longest time between a build and a report, in either order, for which the build represents the reporter's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """What a report leaves open about its testcase. A clean run then says less, or nothing."""
+    """The unknown parts of a testcase. With such a part, a clean run is weaker evidence, or none."""
 
     left_out: tuple[str, ...] = ()
     """Parts of the reporter's text that may be code and are not in the testcase."""
@@ -54,7 +54,7 @@ class Gaps:
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
     shows_elsewhere: bool = False
-    """True if the report has a picture or links a log, where its failure may stand."""
+    """True if the report has a picture or links a log, which may contain its failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +68,9 @@ class Evidence:
     """The builds between releases that were searched; None without such a search."""
     gaps: Gaps = Gaps()
     followed: str = ""
-    """The assumed device, if the failure shows on another target (`follow_target`); else empty."""
+    """The assumed device, if the failure occurs on another target (`follow_target`); else empty."""
     defences: tuple[str, ...] = ()
-    """Sentences of the report that appeal to a promise of the tool: "is documented", "should be accepted"."""
+    """Sentences of the report which state a promise of the tool: "is documented", "should be accepted"."""
 
     def combine_answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """Return one answer for each release that ran. ``device`` defaults to the testcase's own."""
@@ -95,7 +95,7 @@ class Evidence:
         return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
     def find_causes(self) -> dict[str, str]:
-        """Return by release why its results differ from run to run, where a diagnosis found the cause.
+        """Return for each release why its results differ from run to run, if a diagnosis found the cause.
 
         Of several causes for one release, the most specific counts (the order of ``CAUSES``). The testcase's own
         random numbers count least, because they do not weaken a failure.
@@ -145,7 +145,7 @@ class Evidence:
         return [seen for _, seen in ordered]
 
     def has_reported_release(self) -> bool:
-        """True if the reported version itself is in the catalogue, so that no nearby release stands in for it."""
+        """True if the reported version itself is in the catalogue, so that no nearby release represents it."""
         named, reported = self.plan.claim.versions, self.plan.reported
         if not named or reported is None:
             return False
@@ -153,7 +153,7 @@ class Evidence:
         return version is not None and version == parse_version(reported)
 
     def is_dated(self) -> bool:
-        """True if the build that stands for the reported one was chosen by the day of the report alone."""
+        """True if the build that represents the reported one was chosen only by the day of the report."""
         return self.plan.reported is not None and not any(re.search(r"\d", name) for name in self.plan.claim.versions)
 
     def has_build_of_its_time(self) -> bool:
@@ -163,16 +163,16 @@ class Evidence:
         return of_its_day or self.has_reported_release()
 
     def has_near_build(self) -> bool:
-        """True if a build of the report's time is in the catalogue, or one with a date that is near to the report."""
+        """True if the catalogue has a build of the report's time, or a build with a date near to the report."""
         plan = self.plan
         built = None if plan.reported is None else read_date(plan.reported)
         near = built is not None and plan.day is not None and abs(plan.day - built) <= NEAR
         return (self.is_dated() and near) or self.has_build_of_its_time()
 
     def follow_target(self) -> Evidence:
-        """Return the evidence as that of another target, if the quoted failure shows there alone.
+        """Return the evidence for another target, if the quoted failure occurs only there.
 
-        The report names no target, so the usual one was assumed. Its clean runs say nothing about another.
+        The report names no target, so the usual one was assumed. Its clean runs are no evidence about another target.
         """
         claim, own = self.plan.claim, self.combine_answers().values()
         quoted = claim.signature is not None and claim.signature.type != OUTPUT

@@ -1,7 +1,8 @@
 """State a finding in one sentence. Pure.
 
-A finding comes from a machine that ran strangers' code. The sentence is therefore this project's own, and each word
-of the finding stands in a code span. A finding of an unknown shape, such as an old record, is quoted as a whole.
+A finding comes from a machine that ran strangers' code. So the sentence is this project's own, and each word of the
+finding is in a code span. A finding of an unknown form, such as an old record, is quoted as a whole. A rule uses
+these sentences too, so the module is not in `bot.report`.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _describe_access(evidence: Evidence, summary: str) -> str:
 
 
 def _describe_source(evidence: Evidence) -> str:
-    """Return a value of the testcase: a name such as ``ids``, or an argument, where only the function is code."""
+    """Return a value of the testcase: a name such as ``ids``, or an argument, with only the function in code."""
     value = _name(evidence, "testcase_value")
     given = re.fullmatch(r"`argument (\d{1,4}) of ([^`]+)`", value)
     return f"argument {given[1]} of {quote_span(given[2])}" if given else value

@@ -79,7 +79,7 @@ IN_FAVOUR = frozenset(
         Ground.NO_VALUE,
     }
 )
-"""Grounds that strengthen a verdict. All others beside ``BASES`` weaken it."""
+"""Grounds that strengthen a verdict. All others except ``BASES`` weaken it."""
 
 MEANINGS = {
     Ground.FAILS: "the testcase fails",

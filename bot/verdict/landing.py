@@ -26,7 +26,7 @@ class FixLanding:
 
 
 def find_landing(report: Report) -> FixLanding | None:
-    """Return where the fix landed; None for another verdict, and where nothing but the fixing release is known."""
+    """Return where the fix landed; None for another verdict, and if only the fixing release is known."""
     if report.verdict.kind is not VerdictKind.FIXED:
         return None
     fixes = [one for one in report.bisections if one.direction == "fixed" and one.first_good]

@@ -1,15 +1,16 @@
 """Decide whether a run that prints other values than the report quotes counts as clean, or as failing. Pure.
 
 A report may quote wrong output without the right output. A single run with other values is then no evidence: an
-uninitialised buffer prints other values each time. The run becomes evidence once the quoted output was seen on
-another build: then this build behaves differently. Where the report says that the values differ from run to run, a
-build must print the same twice. No more than two other outputs may appear on all builds together;
-outputs of builds whose runs disagree do not count.
+uninitialised buffer prints other values each time. The run becomes evidence if another build printed the quoted
+output: then this build behaves differently. If the report states that the values differ from run to run, a build must
+print the same twice. No more than two other outputs may appear on all builds together; outputs of builds whose runs
+disagree do not count.
 
-A reference may compute the value of the newest release, and another one than that of a release that fails.
+A reference may agree with the value of the newest release, and disagree with that of a failing release. Then the
+newest release is clean.
 
-A report may quote the right output, and a build print it in some runs and something else in others. The program and
-the build are the same, so that the other output is wrong.
+A report may quote the right output, and a build may print it only in some runs. The program and the build are the
+same, so the other output is wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from runners.core.findings import Vote, get_vote
 from runners.core.protocol import Answer, Claim, Exited, Finding, Observation, Outcome, Variant
 
 MAX_OTHERS = 2
-"""Outputs beside the reported one. More of them come from uninitialised memory."""
+"""Largest number of outputs beside the reported one. A larger number comes from uninitialised memory."""
 PRINTS_OTHER_GARBAGE = "prints neither the output that the report calls wrong nor that of other builds"
 PRINTS_OTHER_VALUES = "prints other values than those that the report calls wrong"
 
@@ -32,15 +33,15 @@ PRINTS_OTHER_VALUES = "prints other values than those that the report calls wron
 def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tuple[Observation, ...]:
     """Return the observations, with runs that print another output as clean runs.
 
-    A build that prints the reported output in some runs prints other garbage in others, unless another build prints
-    the same each time. A build whose runs never agree says nothing.
+    If a build prints the reported output in some runs, its other outputs are garbage too. Exception: another build
+    always prints them. A build whose runs never agree is no evidence.
     """
     own = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
     failing = {_get_cell(seen) for seen in own if seen.outcome is Outcome.MATCH and _is_output(seen)}
     printed: dict[tuple[str, str, Variant], list[str]] = {}
     for seen in filter(_is_other, own):
         printed.setdefault(_get_cell(seen), []).append(_get_message(seen))
-    if claim.sometimes:  # values that differ from run to run tell nothing
+    if claim.sometimes:  # values that differ from run to run are no evidence
         twice = {cell: [one for one in said if said.count(one) > 1] for cell, said in printed.items()}
         printed = {cell: said for cell, said in twice.items() if said}
     stable = {said[0] for cell, said in printed.items() if cell not in failing and len(set(said)) == 1}
@@ -55,7 +56,7 @@ def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tu
 def _judge_other(
     seen: Observation, failing: Collection[tuple[str, str, Variant]], others: Collection[str], stable: bool
 ) -> Observation:
-    """Return a run that prints another output as a clean run, or as a failing one where it prints other garbage."""
+    """Return a run that prints another output as a clean run, or as a failing run if the output is garbage too."""
     if _get_message(seen) in others:
         return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_OTHER_VALUES)
     if stable and _get_cell(seen) in failing:
@@ -67,9 +68,9 @@ PRINTS_UNEXPECTED = "prints other values than the report expects, which other ru
 
 
 def refuse_other_values(observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as failing whose output differs from the right output of other runs.
+    """Return the observations. Mark runs as failing if their output differs from the right output of other runs.
 
-    A build on which no run prints the right output is left as it is: the report may mean another program.
+    A build on which no run prints the right output does not change: the report may mean another program.
     """
     right = {_get_cell(seen) for seen in observations if seen.why == PRINTS_EXPECTED}
     return tuple(
@@ -86,9 +87,9 @@ PRINTS_RIGHT_VALUES = "prints what a computation without the compiler gives"
 def accept_voted_values(
     newest: str, observations: Sequence[Observation], findings: Sequence[Finding]
 ) -> tuple[Observation, ...]:
-    """Return the observations, with runs as clean that print what a reference computes on the newest release.
+    """Return the observations. Mark runs as clean if they print the value of a reference on the newest release.
 
-    A reference must compute another value than a build that fails as reported.
+    The reference must disagree with a build that fails as reported.
     """
     votes = [(str(one.evidence.get("version")), vote) for one in findings if (vote := get_vote(one)) is not None]
     failing = {seen.version for seen in observations if seen.outcome is Outcome.MATCH}
@@ -115,7 +116,7 @@ def _get_cell(seen: Observation) -> tuple[str, str, Variant]:
 
 
 def rests_on_other_values(observations: Sequence[Observation]) -> bool:
-    """True if a clean run is one only because its values are not the reported ones."""
+    """True if a run counts as clean only because its values are not the reported ones."""
     return any(seen.why == PRINTS_OTHER_VALUES or seen.why.startswith(KEEPS) for seen in observations)
 
 

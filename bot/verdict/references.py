@@ -1,7 +1,7 @@
-"""List the references for a value that the report calls wrong, and what each says. Pure.
+"""List the references for a value that the report calls wrong, with the vote of each. Pure.
 
 A report alone shows no right value. A reference is a second computation of the value: the testcase's own, NumPy, the
-same build without a pass, another release. Builds that agree with the failing build are no reference: they may have
+same build without a pass, another release. Builds that agree with the failing build are not references: they may have
 the same fault.
 """
 
@@ -70,9 +70,9 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
 
 
 def wrote_accused(finding: Finding, evidence: Evidence) -> bool:
-    """True for a vote on a program that a function which the title accuses wrote.
+    """True for a vote on a program that was written by a function which the title accuses.
 
-    The function may have written other operations than its name says, so that the vote is not on the function.
+    The function may have written operations other than its name means, so the vote is not on the function.
     """
     helpers = finding.evidence.get(HELPERS)
     return isinstance(helpers, list) and any(name in helpers for name in evidence.plan.claim.accused)

@@ -1,8 +1,8 @@
 """Give runs that fail in the same way the same answer. Pure.
 
-A report may quote no failure from which a signature can be read: words of the output then decide, and words that name
-a place or a time differ between builds. If the failure of one build was recognized by such words, the same failure on
-another build is the reported one as well.
+A report may quote no failure with a signature. Then words of the output decide, and words that name a place or a time
+differ between builds. If the failure of one build was recognized by such words, the same failure on another build is
+the reported one too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAILS_ALIKE = "fails in the same way as a build on which the reported failure wa
 
 
 def match_same_failures(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with each failure that equals a recognized one recognized as well.
+    """Return the observations. Recognize each failure that equals a recognized one.
 
     A report that quotes its failure decides by itself, and a crash without a message equals any other crash.
     """
@@ -51,10 +51,10 @@ AS_POSTED = "the reported failure: the posted call lacks a flag that this build 
 
 
 def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assumed: bool) -> tuple[Observation, ...]:
-    """Return the observations, with each refusal that the report quotes recognized: its own call lacks the flag.
+    """Return the observations. Recognize each refusal that the report quotes: its own call lacks the flag.
 
-    A build that reads the input only with a flag says nothing, unless the posted call lacks the flag and the report
-    quotes the refusal. With a call that was ``assumed``, the refusal is of our own making.
+    A build that reads the input only with a flag is no evidence, unless the posted call lacks the flag and the report
+    quotes the refusal. With an ``assumed`` call, we caused the refusal.
     """
     claim, vocabulary = plan.claim.signature, find_toolchain(plan.testcase.toolchain).FAILURES
     if assumed or claim is None:

@@ -30,7 +30,7 @@ class VerdictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """What one reference says about a value that the report calls wrong."""
+    """The vote of one reference on a value that the report calls wrong."""
 
     reference: str
     """The reference as a noun, in the project's own words."""
@@ -46,7 +46,7 @@ class Verdict:
     confidence: float
     """0 … 1: the probability that ``kind``, or ``leaning`` if set, is right."""
     headline: str
-    """The project's own sentence. Foreign words in it are limited to a validated version or identifier."""
+    """The project's own sentence. Its only foreign words are a validated version or identifier."""
     reasons: tuple[str, ...] = ()
     """Sentences that lead from the observations to the verdict."""
     labels: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def add_grounds(verdict: Verdict, *grounds: Ground, reasons: Sequence[str] = ())
 
 
 def withhold(verdict: Verdict, *reasons: str) -> Verdict:
-    """Return ``inconclusive`` in the place of a verdict for which evidence is missing, with the reasons for that."""
+    """Return ``inconclusive`` instead of a verdict for which evidence is missing, with the reasons."""
     text = verdict.headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
     why = f"; {reasons[0]}." if reasons and reasons[0] else ""
     clause = f"{text[0].lower()}{text[1:]}"
@@ -128,7 +128,7 @@ def withhold(verdict: Verdict, *reasons: str) -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelyFix:
-    """Commits after the reported version that may have fixed a failure that no available build shows. No evidence."""
+    """Commits after the reported version that may have fixed a failure that no build shows. They are not evidence."""
 
     commits: CommitRange
     first_good: str
@@ -163,12 +163,12 @@ class Report:
     log: str = ""
     """Address of the run's log; empty if there is none."""
     follows: bool = False
-    """True if the bot reads edits of the issue and replies of its author, so that a run starts without a command."""
+    """True if the bot reads edits of the issue and its author's replies, so that a run starts without a command."""
     unranked: str = ""
-    """Clause on why the commits of its changes are not ranked although they should be; empty if none was to be."""
+    """Clause on why the commits of its changes are not ranked although they should be; else empty."""
 
     times: Times = field(default_factory=Times)
-    """How the runs spent their time. With several cells: of the cell that took longest."""
+    """The times of the runs. With several cells, the times of the cell that took longest."""
 
     def find_release(self, version: str) -> Release | None:
         """Return the facts about a build; None if the catalogue has none."""

@@ -1,1 +1,1 @@
-"""Parse Markdown into code blocks and prose, and tell the kinds of text apart. Start with `markdown`."""
+"""Parse Markdown into code blocks and prose, and classify the text. Start with `markdown`."""

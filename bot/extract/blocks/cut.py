@@ -1,6 +1,6 @@
 """Find a description that breaks off inside its program or command, as over GitHub's limit of length. Pure.
 
-A parser's error about a program that breaks off is no evidence about the reported failure.
+A parser's error about a program that breaks off is not evidence about the reported failure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cut:
     piece: Piece | None = None
     """The piece that breaks off; None for a command or a name in a sentence, and for output."""
     word: str = ""
-    """The part of a word that is the last line. It is no name of the program's."""
+    """The part of a word that is the last line. It is not a name of the program."""
 
 
 def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
@@ -58,7 +58,7 @@ def find_cut(document: Document, pieces: Sequence[Piece]) -> Cut | None:
 def _ends_with_imports(rows: Sequence[str]) -> bool:
     """True if the text ends with imports of a program without a fence; the last of them may break off.
 
-    A single import must stand below the heading of the steps.
+    A single import must be below the heading of the steps.
     """
     above = next((row for row in reversed(rows[:-1]) if row.strip()), "")
     heading = _HEADING.match(above)
@@ -75,8 +75,8 @@ _LAST_IMPORT = re.compile(r" {0,8}(?:import|from) [A-Za-z_.][\w.]{0,200}(?: (?:i
 def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
     """Return the Python at the end of the description that no closing fence follows; None without such a piece.
 
-    Every form of a bug report has text below its program, or closes the fence. Where the program itself is whole by
-    its grammar, the last statements may still be missing.
+    Every bug report form has text below its program, or closes the fence. A program that parses may still lack its
+    last statements.
     """
     last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
     own = [piece for piece in pieces if piece.block and not piece.comment and not piece.attachment]
@@ -87,7 +87,7 @@ def find_open_end(document: Document, pieces: Sequence[Piece]) -> Piece | None:
 def is_open_at_end(document: Document, piece: Piece) -> bool:
     """True if the description ends inside the fence of a piece: its last row may be a part of a row."""
     last = next((n for n in range(len(document.source), 0, -1) if document.source[n - 1].strip()), 0)
-    if piece.comment or piece.attachment or piece.lines[1] < last:  # nearly all pieces: no search for their blocks
+    if piece.comment or piece.attachment or piece.lines[1] < last:  # nearly all pieces: do not search their blocks
         return False
     block = next((one for one in document.blocks if one.index == piece.block), None)
     return block is not None and block.shape is Shape.FENCE and block.lines[1] >= last
@@ -99,7 +99,7 @@ _PYTHON = frozenset({Kind.PYTHON, Kind.DEFINITIONS, Kind.QUOTED})
 def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece) -> tuple[Piece, str] | None:
     """Return the program of the last block and its last word if the block has that word nowhere else; else None.
 
-    A name alone on the last line of a notebook is bound above.
+    A lone name on the last line of a notebook is bound above.
     """
     program = next((one for one in pieces if piece.block and one.block == piece.block and one.kind in _PYTHON), None)
     word = piece.text.rstrip().rpartition("\n")[2].strip()
@@ -112,8 +112,8 @@ def _find_broken_word(document: Document, pieces: Sequence[Piece], piece: Piece)
 def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None:
     """Return the cut in a program that ends inside a ``with``, a loop or the name of an attribute.
 
-    The fence has no closing line. Programs of that form exist, and open fences exist; both at once are the mark of a
-    text that was cut.
+    The fence has no closing line. Such programs exist, and open fences exist. Both together show that the text was
+    cut.
     """
     block = next((one for one in document.blocks if one.index == piece.block), None)
     tree = parse_python(piece.text) if block is not None and block.shape is Shape.FENCE else None
@@ -131,7 +131,7 @@ def _find_open_region(document: Document, piece: Piece, last: int) -> Cut | None
 
 
 def _is_part_of_name(end: ast.stmt, text: str) -> bool:
-    """True if a program ends with an attribute that it does not call, that holds no data, and that occurs once."""
+    """True if a program ends with an attribute that it does not call, that has no data, and that occurs once."""
     value = getattr(end, "value", None)
     if not isinstance(value, ast.Attribute) or value.attr in _DATA:
         return False
@@ -173,7 +173,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
 def drop_open_resources(text: str) -> str:
     """Return MLIR without a section of resources that breaks off behind the program, unless the program reads them.
 
-    Such a section holds the pipeline of a crash reproducer, which a run does not need.
+    Such a section contains the pipeline of a crash reproducer, which a run does not need.
     """
     program, mark, resources = text.partition("{-#")
     return program if mark and "#-}" not in resources and "dense_resource<" not in program else text
@@ -231,7 +231,7 @@ def _find_cut_in_prose(paragraph: Prose, last: int) -> Cut | None:
     open_span = find_unclosed_span(paragraph.text)
     if is_command(open_span):
         return Cut(line=last, inside="command", why="its code span is open")
-    # A stray backtick stands before the end of its sentence.
+    # A stray backtick is before the end of its sentence.
     return Cut(line=last, inside="sentence", why="its code span is open") if _NAME.fullmatch(open_span) else None
 
 

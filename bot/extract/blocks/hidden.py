@@ -1,8 +1,8 @@
 """Blank the text of an issue that GitHub's page does not show: HTML comments, scripts, styles, attributes. Pure.
 
 A maintainer approves a testcase after a look at the page, so hidden text must never become a testcase. GitHub cuts
-the text into blocks by CommonMark; the browser then reads their HTML. This module follows both. Where the two could
-end a hidden part at different places, everything up to the end counts as hidden.
+the text into blocks by CommonMark; the browser then reads their HTML. This module follows both. If the two could end
+a hidden part at different places, everything up to the end counts as hidden.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INLINE_CLOSINGS = (
     ("<style", "</style"),
 )
 _FOOTNOTE = re.compile(r"^[ \t>*+-]{0,12}\[\^[^\]\s]{1,200}\]:", re.MULTILINE)
-"""The page shows a footnote at its end if the text refers to the note, else nowhere."""
+"""A footnote. The page shows it at its end if the text refers to it, else nowhere."""
 _BEFORE_TITLE = (
     r"(?:\]\(|^[ \t>*+-]{0,12}\[[^\]\n]{1,200}\]:)"  # an inline link, or the definition of a reference
     r"\s{0,20}(?:<[^<>\n]{0,500}>|\S{0,500})\s{1,20}"  # the address
@@ -124,7 +124,7 @@ class _Page:
         return "".join(self.kept)
 
     def _open(self, text: str, found: re.Match[str]) -> int:
-        """Read the markup at ``found``, or open a hidden part. Return the offset to go on from."""
+        """Read the markup at ``found``, or open a hidden part. Return the offset at which to continue."""
         if found["comment"]:
             empty = _EMPTY_COMMENT.match(text, found.end())
             self.closing = None if empty else _COMMENT_END
@@ -148,7 +148,7 @@ class _Page:
     def read_paragraph(self, text: str) -> str:
         """Return a paragraph without its hidden HTML. Markup inside a code span counts as hidden too."""
         if self.closing is not None and self.closing.search(text):
-            self.is_lost = True  # raw HTML ends the hidden part, the same characters as text do not
+            self.is_lost = True  # raw HTML ends the hidden part; the same characters as text do not
         if self.is_hidden:
             return _blank(text)
         kept, at, missing, lower = list[str](), 0, set[str](), _lower(text)

@@ -68,7 +68,7 @@ _COMMON_PACKAGE = re.compile(
     r"|cloudpickle|tensorflow|pytest|requests|ml[_-]dtypes)\b|==",
     re.M | re.I,
 )
-"""Packages of nearly every list: other rows of a word and a figure are output."""
+"""Packages of nearly every list. Other rows with a word and a number are output."""
 _MACHINE_ROW = re.compile(
     r"[ \t]{0,8}[-*]?[ \t]{0,8}(?P<key>[A-Za-z][\w /().+-]{0,50}?)[ \t]{0,8}[:=][ \t]{0,8}\S[^\n]{0,200}"
     r"|[ \t]{0,8}\[(?:pip3?|conda)\][^\n]{1,200}"
@@ -101,7 +101,7 @@ def classify_text(text: str) -> Kind:
         return Kind.MLIR
     if trace is not None:
         return Kind.TRACEBACK
-    # An error that quotes operations of IR is output: the header of its exception tells.
+    # An error that quotes operations of IR is output, as the header of its exception shows.
     if not has_failure(text) and len(_MLIR_OP.findall(text)) >= max(1, text.count("\n") // 3):
         return Kind.FRAGMENT
     return Kind.OUTPUT
@@ -123,13 +123,13 @@ def split_mlir(piece: Piece, kind: Kind) -> list[Piece]:
 
 
 def has_code_above_trace(text: str) -> bool:
-    """True if a program stands above the traceback in the same block."""
+    """True if a program is above the traceback in the same block."""
     found = _TRACE_TEXT.search(text)
     return found is not None and bool(IMPORT.search(text[: found.start()]))
 
 
 def has_failure(text: str) -> bool:
-    """True if ``text`` holds a diagnostic, an exception or a stack dump."""
+    """True if ``text`` contains a diagnostic, an exception or a stack dump."""
     return bool(_AFTER_MLIR.search(text))
 
 

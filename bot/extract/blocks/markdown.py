@@ -1,7 +1,7 @@
 """Parse an issue body into code blocks and prose, with their lines, by a CommonMark parser.
 
-GitHub renders CommonMark with a few extensions. Only the block structure matters for finding code, so the inline pass
-is left out. Tables and link references are left out too: they cost more than linear time.
+GitHub renders CommonMark with a few extensions. Only the block structure matters for code, so the inline pass is left
+out. Tables and link references are left out too, because they take more than linear time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 MAX_RESPLITS = 8
-"""Number of unclosed fences that get a second reading. Each second reading parses the rest of the text again."""
+"""Number of unclosed fences that are read a second time. Each second reading parses the rest of the text again."""
 
 
 class Shape(StrEnum):
@@ -88,7 +88,7 @@ def parse_markdown(body: str, comment: int = 0, first_index: int = 1) -> Documen
 
 
 def _opens_string(line: str) -> bool:
-    """True for a row of Python that opens a string with three quotes: a row of nothing else closes that string."""
+    """True for a row of Python that opens a triple-quoted string. A row of three quotes alone closes that string."""
     return not _QUOTE_FENCE.match(line) and any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
 
 
@@ -116,7 +116,7 @@ class _Builder:
     comment: int
     next_index: int
     quotes_are_fences: bool
-    """True if the text has no fence and no string with three quotes: lines of three quotes are taken for fences."""
+    """True if the text has no fence and no string with three quotes. Lines of three quotes then count as fences."""
     odd_fences: bool
     """True if a line of the text opens a fence, or closes one, and has no counterpart of its own."""
     blocks: list[CodeBlock] = field(default_factory=list)
@@ -124,10 +124,10 @@ class _Builder:
     section: str = ""
     intro: list[str] = field(default_factory=list)
     rewritten: set[int] = field(default_factory=set)
-    """Lines that the parser gets in another form."""
+    """Lines that are rewritten for the parser."""
 
     def read_from(self, start: int, resplit: bool = True) -> int | None:
-        """Read from line ``start``. If a fence was left open, return the line to start again from."""
+        """Read from line ``start``. If a fence was left open, return the line at which to start again."""
         tokens = _PARSER.parse(self._rewrite_lines(start))
         for position, token in enumerate(tokens):
             if token.map is None:
@@ -189,8 +189,8 @@ class _Builder:
     def _find_early_end(self, token: Token, content: str, at: tuple[int, int]) -> int | None:
         """Return the row in ``content`` where a fence most likely ends before the line that the parser found.
 
-        An unclosed fence ends at a line of fence characters of the wrong number. Seen in real issues: opened with
-        four backticks and closed with three. If fences do not pair, one ends behind the last word of its code.
+        An unclosed fence ends at a line with the wrong number of fence characters. Real issues open a fence with four
+        backticks and close it with three. If fences do not pair, one ends after the last word of its code.
         """
         rows = content.split("\n")
         is_open = len(rows) - 1 == at[1] - at[0] - 1
@@ -288,7 +288,7 @@ def locate_code_spans(text: str) -> Iterator[tuple[int, str]]:
 
 
 def find_unclosed_span(text: str) -> str:
-    """Return the text behind backticks that no others close in a paragraph; empty without such backticks."""
+    """Return the text after backticks that are not closed in the paragraph; empty without such backticks."""
     end = 0
     for start, raw in locate_code_spans(text):
         ticks = _TICKS.match(text, start)

@@ -1,4 +1,4 @@
-"""A stretch of an issue that is of one kind, with its location and the words around it."""
+"""A part of an issue that is of one kind, with its location and the words around it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     """MLIR operations without the function around them."""
     SHELL = "shell"
     QUOTED = "quoted-code"
-    """Text labelled as code that is no program: an excerpt, a sketch."""
+    """Text labelled as code that is not a program: an excerpt, a sketch."""
     TRACEBACK = "traceback"
     OUTPUT = "output"
     DIFF = "diff"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A stretch of one kind. ``lines`` are 1-based and inclusive, in the body (of comment n if ``comment`` is n)."""
+    """A part of one kind. ``lines`` are 1-based and inclusive, in the body (of comment n if ``comment`` is n)."""
 
     kind: Kind
     text: str
@@ -44,7 +44,7 @@ class Piece:
     repairs: tuple[Repair, ...] = ()
     comment: int = 0
     attachment: str = ""
-    """The linked file that holds the piece, as in ``Span``; ``lines`` are then lines of that file."""
+    """The linked file that contains the piece, as in ``Span``; ``lines`` are then lines of that file."""
 
 
 def cut_rows(piece: Piece, begin: int, end: int, kind: Kind | None = None, rows: Sequence[str] = ()) -> Piece:

@@ -34,8 +34,8 @@ class Cue(StrEnum):
 def classify_heading(heading: str) -> IssueSection:
     """Return the section that a heading announces.
 
-    Only a heading that begins with "expected" or "actual" is decided before `IssueSection.STEPS`: the heading "code
-    that should work" still announces steps.
+    A heading that begins with "expected" or "actual" is decided before `IssueSection.STEPS`. The heading "code that
+    should work" still announces steps.
     """
     words = heading.strip()[:120]
     if re.match(r"\W*(?:expected|actual|observed)\b", words, re.I):
@@ -57,7 +57,7 @@ _SECTIONS = [(section, re.compile(words, re.I)) for section, words in _SECTION_W
 
 
 def read_heading_cue(heading: str) -> Cue:
-    """Return the cue of a heading such as ``### Correct results``, which stands above one of two variants."""
+    """Return the cue of a heading such as ``### Correct results``, which is above one of two variants."""
     words = heading.strip()
     if re.match(r"\W*(?:incorrect|wrong|bad|failing|broken|buggy|not working)\b", words, re.I):
         return Cue.FAILS
@@ -107,8 +107,8 @@ _HOPE = re.compile(
     r"|\bno (?:errors?|warnings?)\b[^.\n]{1,12}\b(?:errors?|warnings?)\b",
     re.I,
 )
-"""An expectation, or the opposite, or a fault that shows no message: neither a statement that the block below works,
-nor an announcement of expected output."""
+"""An expectation, its opposite, or a fault without a message. None of them states that the block below works or
+announces expected output."""
 _SILENT = re.compile(
     r"(?:works?|passes|succeeds?|compiles|runs?|no (?:error|warning)s?)\b[^.\n]{0,60}[,;:)]? "
     r"(?:and|but|yet|however|though|still|while)\b(?![^.\n]*\b(?:above|previous|former"
@@ -116,7 +116,7 @@ _SILENT = re.compile(
     r"[^.\n]{0,60}\b(?:wrong|incorrect\w*|garbage|differs?|nans?|mismatch\w*|not (?:right|correct|the same))\b",
     re.I,
 )
-"""A failure without a message: each step succeeds, and the result of the same program is wrong."""
+"""A failure without a message: each step succeeds, and the result is wrong."""
 _CUE_WORDS = (
     (  # ``expected `7`, we see``: the last clause announces the block
         Cue.OUTPUT,

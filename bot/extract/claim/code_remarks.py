@@ -1,4 +1,4 @@
-"""Find the failure that a program states itself: in its comments and in strings that stand alone."""
+"""Find the failure that a program states itself, in its comments and in lone strings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_SEEN = re.compile(
     r"\b(?:should|expect\w*|want\w*|works?|fine|ok|correct|instead|no longer|fixed|todo|if|unless|except|without)\b",
     re.I,
 )
-"""Words of a remark that is about another program, or about what ought to happen."""
+"""Words of a remark about another program, or about the expected behaviour."""
 _NAME = re.compile(r"[\w.]*(?:Error|Exception)\b|Check failed|Traceback")
 _VERB = re.compile(
     r"^(?:it |this |here |which |now )?"
@@ -47,7 +47,7 @@ def find_stated_failure(pieces: Sequence[Piece]) -> Signature | None:
 
 
 def _list_remarks(code: str) -> Iterator[str]:
-    """Yield the strings that stand alone, and the comments; those of neighbouring rows as one text."""
+    """Yield the lone strings and the comments; those of neighbouring rows as one text."""
     tree = parse_python(code)
     if tree is None:
         return
@@ -73,5 +73,5 @@ def _list_comments(code: str) -> Iterator[tuple[int, bool, str]]:
         return
     for token in tokens:
         text = re.sub(r"^#+ ?", "", token.string).rstrip()
-        if token.type == tokenize.COMMENT and "#" not in text:  # else code that is left out, with its own remark
+        if token.type == tokenize.COMMENT and "#" not in text:  # else: disabled code with its own remark
             yield token.start[0], not token.line[: token.start[1]].strip(), text

@@ -35,7 +35,7 @@ _EXPECTED_AFTER = re.compile(
 )
 
 _ALONE = re.compile(r"\s*(?:$|[.,;:)]|(?:is|are|was|were|here|there|now|instead|and|but|with|for|in|on)\b)", re.I)
-"""What follows a number whose noun an earlier number of the sentence has."""
+"""The text after a number without a noun. An earlier number of the sentence has the noun."""
 
 
 def read_counts(texts: Iterable[str], product: Product) -> tuple[str, str]:
@@ -58,8 +58,8 @@ def read_counts(texts: Iterable[str], product: Product) -> tuple[str, str]:
 def _read_sentence(sentence: str, product: Product) -> Iterator[tuple[bool, int]]:
     """Yield each number of things in a sentence, and whether it is the wanted one.
 
-    The sentence names the thing once at least. Another number in it counts if the words before it compare:
-    "2 dispatches instead of 1".
+    The sentence names the thing at least once. Another number in it counts if the words before it compare: "2
+    dispatches instead of 1".
     """
     named = re.compile(rf"{_NUMBER}(?P<noun> (?:{_KIND} ){{0,2}}{product.named_pattern})?", re.I)
     numbers = list(named.finditer(sentence))

@@ -1,4 +1,4 @@
-"""Find the sentences in which a report says that what a tool rejects is documented, or should be accepted. Pure."""
+"""Find the sentences of a report which state that a rejected input is documented or should be accepted. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEFENCE = re.compile(
     r"|\bused to\b|\b(?:was|were) (?:accepted|supported|listed|known|allowed)\b|\bno longer\b|\bany ?more\b",
     re.IGNORECASE,
 )
-"""Words for what a tool promises, or did before. That the program "is valid" says no more than that it fails."""
+"""Words for what a tool promises, or did before. "The program is valid" adds nothing to "it fails"."""
 
 
 def list_defences(title: str, prose: str) -> tuple[str, ...]:

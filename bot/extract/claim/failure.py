@@ -33,7 +33,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     failing = list_failure_pieces(pieces)
     read = (_read_open_piece(one) if is_open_at_end(document, one) else _read_piece(one) for one in failing)
     candidates = [one for one in read if one is not None]
-    if not candidates:  # a failure may stand in the place of the expected output
+    if not candidates:  # the section on expected output may contain the failure
         rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and is_expected_output(p)]
         candidates = [s for s in map(_read_piece, rest) if s is not None]
     if candidates:
@@ -45,7 +45,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     bare = _cut_at_span_end(parse_signature(phrases.ONCE.sub("", said) if shows_output else said, ALL_FAILURES))
     relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
     if bare is not None and (relayed or bare.type not in NATIVE):
-        return bare  # a signal named in a sentence says less than an exception, unless that only relays it
+        return bare  # a signal in a sentence is weaker than an exception, unless the exception only relays it
     if (told := _find_told_message(title, document)) is not None:
         return told
     met = [p for p in document.prose if classify_heading(p.section) is not IssueSection.EXPECTED]
@@ -96,7 +96,7 @@ _PYTHON_MESSAGES = tuple(
 
 
 def _cut_at_span_end(found: Signature | None) -> Signature | None:
-    """Return the signature without the sentence behind the code span that holds its message."""
+    """Return the signature without the sentence after the code span that contains its message."""
     if found is None or found.message.count("`") % 2 == 0:
         return found
     return msgspec.structs.replace(found, message=found.message.partition("`")[0].strip())
@@ -118,8 +118,8 @@ _RAISED = re.compile(
 def _find_told_message(title: str, document: Document) -> Signature | None:
     """Return the failure whose message a sentence quotes: ``a ValueError occurs with the message "no such axis"``.
 
-    The exception is the one that the paragraph names above the message, else the one in the title. A title such as
-    ``ValueError: wrong axis check`` has the reporter's own words where the exception has its message.
+    The paragraph names the exception above the message, else the title does. A title such as
+    ``ValueError: wrong axis check`` has the reporter's words in place of the exception's message.
     """
     in_title = _EXCEPTION.findall(title)[:1]
     for prose in document.prose:
@@ -142,7 +142,7 @@ def _is_wished(text: str, at: int) -> bool:
 
 
 def _cut_sentence(text: str, end: int) -> str:
-    """Return what stands before a place in its sentence, at most `MAX_BEFORE` characters."""
+    """Return the text before a position in its sentence, at most `MAX_BEFORE` characters."""
     return re.split(r"(?<=[.!?])\s|\n\s*\n", text[max(0, end - MAX_BEFORE) : end])[-1]
 
 
@@ -165,11 +165,11 @@ def list_wished(title: str, document: Document) -> tuple[str, ...]:
 
 MAX_TEXT, MAX_WISHED = 20_000, 8
 _NEGATED = re.compile(r"(?:\b(?:not|never|no|without)|n['’]t)\s+(?:(?!but\b)\w+\s+){0,3}`{0,2}$", re.I)
-"""Words before an exception that the report would rather not have."""
+"""Words before an exception that the reporter does not want."""
 _BUT_GOT = re.compile(
     r"\b(?:but|and) (?:(?:i|we) (?:get|see)|(?:(?:i|we|it) )?(?:gets|got|saw|gives|raises|throws))\b", re.I
 )
-"""Words between a wish and what came instead."""
+"""Words between a request and what happened instead."""
 _BUT_WITH = re.compile(r"(?:but|and|just|only|preferably|ideally)\b", re.I)
 _SOME_ERROR = re.compile(
     r"\b(?:an?|the|some) (?:(?:clean|proper|clear|nice|readable|helpful|normal|regular|python|plain|real|decent|usual"
@@ -195,11 +195,11 @@ _WISH = re.compile(
     r"|could (?:\w+ )?(?:live|accept|raise|throw|give|be)|(?:happy|fine|ok(?:ay)?) with)\b|\bno `{0,2}$",
     re.I,
 )
-"""Words before an exception that a report does not tell of: the report asks for the exception, or has seen none."""
+"""Words before an exception that did not occur: the report asks for the exception, or states that there was none."""
 MAX_BEFORE = 400
 """Characters above a message in which its exception may be named. A paragraph may have thousands of messages."""
 _FEWEST_WORDS = 3
-"""Fewer words in quotation marks may be a name."""
+"""Minimum number of words in quotation marks: fewer words may be a name."""
 
 
 def _find_in_sentences(text: str) -> Signature | None:
@@ -210,7 +210,7 @@ def _find_in_sentences(text: str) -> Signature | None:
     bare: Signature | None = None
     for found in _IN_TEXT.finditer(text):
         name, message = found["type"].rpartition(".")[2], (found["message"] or "").strip()
-        if message.count('"') % 2:  # the sentence goes on behind the closing quotation mark
+        if message.count('"') % 2:  # the sentence continues after the closing quotation mark
             message = message.rpartition('"')[0]
         if message:
             return parse_signature(f"{found['type']}: {message}", ALL_FAILURES) or Signature(
@@ -223,7 +223,7 @@ def _find_in_sentences(text: str) -> Signature | None:
 
 
 def fails_at_definition(signature: Signature) -> bool:
-    """True if a parser or a decorator refuses a definition: such a failure needs no use of the definition."""
+    """True if a parser or a decorator refuses a definition. Such a failure occurs without a use of the definition."""
     if signature.type in _DEFINITION_ERRORS:
         return True
     return any(part in frame for part in _DEFINITION_FRAMES for frame in signature.frames)
@@ -242,7 +242,7 @@ def list_failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
 def find_caught(pieces: Sequence[Piece]) -> Signature | None:
     """Return the first exception in printed output, for a program that catches exceptions and prints them.
 
-    A value may stand before the exception, and its class without a colon: ``unsigned ValueError no such type``.
+    A value may precede the exception, and its class may lack the colon: ``unsigned ValueError no such type``.
     """
     if not any(piece.kind is Kind.PYTHON and list_caught_labels(piece.text) for piece in pieces):
         return None
@@ -263,7 +263,7 @@ def is_expected_output(piece: Piece) -> bool:
     if piece.kind is Kind.TRACEBACK:
         return False
     if piece.section is IssueSection.ACTUAL and piece.cue is Cue.WORKS:
-        return False  # "there is no error, but": the section says what the output is
+        return False  # "there is no error, but": the section describes the output
     return piece.section is IssueSection.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
 
 
@@ -280,10 +280,10 @@ def _read_piece(piece: Piece) -> Signature | None:
 
 
 def _read_open_piece(piece: Piece) -> Signature | None:
-    """Return the failure in output that the description breaks off in.
+    """Return the failure in output at the end of a description that breaks off.
 
-    The last word may be a part of one. A diagnostic that has too few words before it could begin any diagnostic; an
-    exception has its name.
+    The last word may be incomplete. A diagnostic with too few words before it could be any diagnostic. An exception
+    has its name.
     """
     above, _, row = piece.text.rstrip().rpartition("\n")
     found = _read_piece(replace(piece, text=f"{above}\n{row.rpartition(' ')[0]}"))
@@ -295,7 +295,7 @@ def _read_open_piece(piece: Piece) -> Signature | None:
 
 
 _FEWEST_WORDS_OF_OPEN_END = 4
-"""Words of a diagnostic by which it is known."""
+"""Minimum number of words that identify a diagnostic."""
 
 
 def _read_sanitizer(text: str) -> Signature | None:
@@ -335,7 +335,7 @@ _MISMATCH_FIGURES = re.compile(
 
 
 _FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
-"""A numbered C++ frame where the message of an error was cut off."""
+"""A numbered C++ frame after the cut message of an error."""
 
 
 def _rank_signature(signature: Signature) -> tuple[int, int, int]:

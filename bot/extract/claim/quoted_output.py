@@ -59,7 +59,7 @@ def read_quoted_output(
     """Return the printed and the expected output: blocks by their section or introduction, else code spans.
 
     A compiler's own failed test names both. Output introduced by a version in ``good`` is expected output. Comments
-    of the testcase ``code`` beside its ``print`` calls come before values that stand anywhere in a section.
+    beside ``print`` calls of the testcase ``code`` take precedence over other values of a section.
     """
     actual: list[str] = []
     expected: list[str] = []
@@ -104,11 +104,11 @@ def read_quoted_output(
 
 
 _SPAN_ALONE = re.compile(r"`{1,2}(?P<row>[^`\n]{1,2000})`{1,2}")
-"""A paragraph that is a code span, as people quote one printed row: ``prints``, and the row below."""
+"""A paragraph that is a code span. People quote one printed row in this way: ``prints``, and the row below."""
 
 
 def _is_of_another(intro: str) -> bool:
-    """True for a line above an output that names another implementation and nothing else: ``PyTorch 2.7:``."""
+    """True for a line above an output that names only another implementation: ``PyTorch 2.7:``."""
     last = re.split(r"(?<=[.!?])\s+", intro.strip().rpartition("\n")[2])[-1]
     return _ANOTHER.fullmatch(last.strip()) is not None
 
@@ -153,10 +153,10 @@ _VALUE_WORD = re.compile(r"[^\s\[\](),={}]+")
 
 
 def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piece]:
-    """Return the outputs of a report. Below a typed command stands what the command printed.
+    """Return the outputs of a report. The text below a typed command is the command's output.
 
-    Where commands have their output, a block that nothing introduces is no output: it may be a part of a
-    specification, or pseudocode.
+    If commands have their output, a block without an introduction is not output. It may be a part of a specification,
+    or pseudocode.
     """
     outputs = [
         piece
@@ -179,14 +179,14 @@ def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piec
     programs = {piece.block for piece in pieces if piece.kind is Kind.PYTHON}
     below = [piece for piece in outputs if piece.block - 1 in programs and not piece.intro.strip()]
     if below:
-        return below  # the output of the program, which the commands run once more in another way
+        return below  # the output of the program, which the commands run again in another way
     kept = (piece in printed or piece.cue is not Cue.NONE or piece.block in others for piece in outputs)
     return [piece for piece, keep in zip(outputs, kept, strict=True) if keep or is_expected_output(piece)]
 
 
 _COUNTS = re.compile(r"\|\s*(?:grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc\b)[^\n]*\s*$|\becho +\"?\$\?\"?\s*$")
-"""A command whose output another program counts, or that shows the exit status. The number is no output of the
-compiler."""
+"""A command whose output another program counts, or that shows the exit status. The number is not the compiler's
+output."""
 
 
 def _stands_right_below(piece: Piece, above: Piece) -> bool:
@@ -200,9 +200,9 @@ def _lists_packages(text: str) -> bool:
 
 
 def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
-    """True for definitions that stand below a program and are introduced as its output: a printed module."""
+    """True for definitions below a program that are introduced as its output: a printed module."""
     if piece.kind is Kind.FRAGMENT and piece.cue is Cue.OUTPUT:
-        return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
+        return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are not a command's input
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
     programs = [one for one in pieces if one.kind is Kind.PYTHON and one is not piece]
@@ -247,7 +247,7 @@ def _is_printed_row(piece: Piece, pieces: Sequence[Piece]) -> bool:
 
 
 def _split_at_labels(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the passages of an output between lines such as ``Output:``, and whether the label says *expected*."""
+    """Yield the passages of an output between lines such as ``Output:``, and whether the label is *expected*."""
     labels = list(_LABEL.finditer(text))
     ends = [0, *(label.end() for label in labels)]
     starts = [*(label.start() for label in labels), len(text)]
@@ -265,7 +265,7 @@ _LABEL = re.compile(
 
 
 def _add_repeated_value(document: Document, actual: str, expected: list[str]) -> None:
-    """Fill the expected output with one value in each row, where a sentence says so of an output of such rows."""
+    """Fill the expected output with one value in each row, if a sentence gives this value for such rows."""
     rows = actual.strip().split("\n")
     if len(rows) < 2 or not all(re.fullmatch(SCALAR, row.strip(), re.I) for row in rows):
         return
@@ -275,7 +275,7 @@ def _add_repeated_value(document: Document, actual: str, expected: list[str]) ->
 
 
 def _add_value_pair(document: Document, actual: list[str], expected: list[str]) -> None:
-    """Fill the side that is empty from a sentence that names both values, if the other side agrees with it."""
+    """Fill the empty side from a sentence that names both values, if the other side agrees with it."""
     pairs = (find_value_pair(prose.text) for prose in document.prose if not prose.heading)
     pair = next((found for found in pairs if found is not None), None)
     if pair is None or pair.expected in actual or any(pair.printed not in text for text in actual[:1]):
@@ -298,7 +298,7 @@ def _add_observed_values(document: Document, actual: list[str], expected: list[s
 
 
 def _add_same_form(document: Document, actual: list[str], expected: list[str]) -> None:
-    """Fill the side that is empty with a passage of the prose that differs from the other side in its values only."""
+    """Fill the empty side with a passage of the prose that differs from the other side only in its values."""
     known, unknown = (actual, expected) if actual else (expected, actual)
     text = "\n".join(prose.text for prose in document.prose if not prose.heading)
     lines = "\n".join(known).split("\n")[:50]
@@ -311,8 +311,8 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
 def find_similar_spans(document: Document, actual: str, code: str) -> str:
     """Return the code spans of the prose that are expressions like the printed ones, one per line.
 
-    ``My notes have `A[i, j] * B[j]` there``: the text says what the output was or should be, in words of any kind. A
-    span counts if half of its words are in one printed line, and if neither the output nor the code has the span.
+    ``My notes have `A[i, j] * B[j]` there``: the text gives the actual or the expected output, in any words. A span
+    counts if half of its words are in one printed line, and if neither the output nor the code contains it.
     """
     lines = [frozenset(_WORDS.findall(line)) for line in actual.split("\n")[:MAX_COMPARED]]
     found: dict[str, None] = {}
@@ -329,7 +329,7 @@ def find_similar_spans(document: Document, actual: str, code: str) -> str:
 
 MAX_COMPARED = 50
 FEWEST_WORDS = 3
-"""Words of an expression that can be told from a name in use, such as ``x[-2:]``."""
+"""Minimum number of words that distinguish an expression from the use of a name, such as ``x[-2:]``."""
 _WORDS = re.compile(r"\w+(?:\.\w+)*")
 _IS_EXPRESSION = re.compile(r"[A-Za-z]\w*[\[(][^`]*[\])]|[A-Za-z]\w* [*+/%=<>-]{1,2} \S")
 """An access, a call or an operation on a name."""
@@ -338,7 +338,7 @@ _IS_EXPRESSION = re.compile(r"[A-Za-z]\w*[\[(][^`]*[\])]|[A-Za-z]\w* [*+/%=<>-]{
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
     """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``, ``3.1.0 gives``.
 
-    Other words may follow the version, if a colon ends the introduction and no other version stands in it.
+    Other words may follow the version, if a colon ends the introduction and it names no other version.
     """
     last = intro.rstrip().rpartition("\n")[2]
     announced = _ANNOUNCES.search(last[-100:])
@@ -372,7 +372,7 @@ _RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
 def _find_result_lines(text: str) -> str:
-    """Return a paragraph from the first line of a tool's result, if no line or a typed command stands above it."""
+    """Return a paragraph from the first line of a tool's result, if no line or a typed command is above it."""
     lines = text.strip("`").split("\n")
     first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
     typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first][-1:])
@@ -430,7 +430,7 @@ _NAMED_SPAN = re.compile(
     r"|op|field|file|variable|dialect)s?\b",
     re.I,
 )
-"""A code span that is a name, and not what was printed."""
+"""A code span that is a name, and not printed output."""
 _QUOTED = re.compile(
     r"(?<!doc )(?<!docs )(?<!docstring )(?<!documentation )(?<!manual )(?<!spec )(?<!specification )(?<!comment )"
     r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?"
@@ -442,7 +442,7 @@ _QUOTED = re.compile(
 
 _VALUE = r"(?:[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)"
 _OF = r"(?: of (?:(?!\b(?:is|are|was)\b)[^.\n]){1,60})?"
-"""After "result": what it is the result of."""
+"""After "result": its origin."""
 _REFERENCE = re.compile(
     rf"\b(?:(?:{_OTHERS}|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
@@ -473,11 +473,11 @@ _RESULT_IS = re.compile(
     rf":? (?P<value>{_VALUE})(?![\w%]|\.\d)(?=[.,;!]|\s*$|\s+(?:and|but|on|for|with|instead|where|while)\b)",
     re.I,
 )
-"""A single printed value in a sentence on the actual behaviour: a figure elsewhere may count anything."""
+"""A single printed value in a sentence on the actual behaviour. Elsewhere a figure may count anything."""
 
 
 _SHOWN_ALONE = re.compile(r"(?:^|:)[ \t]*`(?P<words>[^`\n]{0,200}\d[^`\n]{0,200})`[ \t]*\.?[ \t]*$", re.M)
-"""A code span with a figure that is a line of its own, or follows a colon at the end of a line."""
+"""A code span with a figure. The span is a line of its own, or follows a colon at the end of a line."""
 
 
 def _is_values(span: str) -> bool:
@@ -490,7 +490,7 @@ _PRINTED_VALUE = re.compile(
     r"(?:prints|outputs|returns|gives) (?P<value>[-+]?\d{1,30}\.\d{2,30}(?:e[-+]?\d{1,3})?)(?=$|[.,;]?\s)",
     re.I | re.M,
 )
-"""The output of the testcase in a sentence, as a figure with decimals: a whole number may count anything."""
+"""The output of the testcase in a sentence, as a figure with decimals. A whole number may count anything."""
 
 
 def _iter_spans(text: str) -> Iterator[tuple[str, str]]:
@@ -522,8 +522,8 @@ _OPENS_PROGRAM = re.compile(r"(?:builtin\.)?module\b.*\{$|(?:func|util)\.func .*
 def read_comments(code: str, expected: str, told: Collection[str] = ()) -> tuple[str, str]:
     """Return the printed and the expected output that comments beside and below ``print`` calls state.
 
-    A comment of values alone states printed output if report or comments expect other values, or if ``told``, which
-    holds the values that sentences call printed, has the value of one such comment.
+    A comment that contains only values counts as printed output in two cases: other values are expected, or a
+    sentence (``told``) calls this value printed.
     """
     code = code[:MAX_CODE_CHARS]
     wanted, other = [], []
@@ -548,7 +548,7 @@ def read_comments(code: str, expected: str, told: Collection[str] = ()) -> tuple
 
 
 _WANTED_BEHIND = re.compile(r"(?P<value>[^\n]{0,200}\d[\d\])., ]{0,80}?) (?:is |are |was |were )?(?:wanted|expected)")
-"""A comment that calls its value wanted: ``# 3, 6, 9 wanted``."""
+"""A comment which states that its value is expected: ``# 3, 6, 9 wanted``."""
 
 
 def _split_at_reference(value: str) -> tuple[str, str, str]:
@@ -569,7 +569,7 @@ _INSTEAD = re.compile(
 
 
 def _list_comments_below(code: str) -> Iterator[re.Match[str]]:
-    """Yield the comments in the rows below a ``print`` call that name what they hold: ``# should print: [4.]``."""
+    """Yield the comments below a ``print`` call that name their content: ``# should print: [4.]``."""
     below = False
     for row in code.split("\n"):
         found = _COMMENT_BELOW.match(row)

@@ -61,7 +61,7 @@ def _read_quoted(source: ClaimSource, good: tuple[str, ...]) -> Draft:
     """Return the failure and the output that the report quotes, whatever its words say about them."""
     actual, expected = read_quoted_output(source.document, source.pieces, good, source.code)
     actual = drop_drawn_values(_keep_results(actual), source.code)
-    if "__version__" in source.code:  # the version of the build is no result
+    if "__version__" in source.code:  # the version of the build is not a result
         actual, expected = (_VERSION_ROW.sub("", text).strip("\n") for text in (actual, expected))
     signature = find_signature(source.title, source.document, source.pieces) or find_caught(source.pieces)
     return Draft(signature=signature, actual=actual, expected=expected)
@@ -84,11 +84,11 @@ _VERSION_ROW = re.compile(r"^['\"]?(?:[A-Za-z][\w-]{0,30}[ :=]{1,3}){0,2}v?\d+\.
 
 
 _MAY_BE_ONE_OF_TWO = (OUTPUT, COMPILER_DIAGNOSTIC)
-"""Types of signatures beside which the report may quote another failure: of the run behind a compilation."""
+"""Types of signatures beside which the report may quote another failure: that of the run after a compilation."""
 
 
 def _may_quote_another(signature: Signature | None, source: ClaimSource) -> bool:
-    """True where a failure beside the quoted one may be a reported one: an error above an assertion, for example."""
+    """True if a failure beside the quoted one may be a reported one, such as an error above an assertion."""
     if signature is None or signature.type in _MAY_BE_ONE_OF_TWO:
         return True
     vocabulary = None if source.toolchain is None else find_toolchain(source.toolchain).FAILURES
@@ -96,9 +96,9 @@ def _may_quote_another(signature: Signature | None, source: ClaimSource) -> bool
 
 
 def _collect_told(source: ClaimSource) -> str:
-    """Return the words in which the report may describe its failure: all but code, and the environment.
+    """Return the words in which the report may describe its failure: all except code and the environment.
 
-    Code without a fence stands in the prose. A traceback quotes its lines for any failure.
+    Code without a fence is in the prose. A traceback quotes its lines for any failure.
     """
     prose = (p.text for p in source.document.prose if classify_heading(p.section) is not IssueSection.ENVIRONMENT)
     quoted = (p.text for p in source.pieces if p.kind not in CODE and p.text.strip() not in source.code)

@@ -53,7 +53,7 @@ def _list_rows(document: Document, pieces: Sequence[Piece]) -> Iterator[list[str
 
 
 def _read_table(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the columns of a table whose cells are single values, and the cells that hold several."""
+    """Yield the columns of a table whose cells are single values, and the cells with several values."""
     cells = [[cell.strip(" *`") for cell in line.strip().strip("|").split("|")] for line in lines[:200]]
     for column in zip_longest(*cells[2:], fillvalue=""):  # below the names and the rule
         if column and all(_VALUE.fullmatch(cell) for cell in column):

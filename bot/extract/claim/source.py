@@ -10,7 +10,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from runners.core.toolchain.facts import USUAL_PYTHON
 
 CODE = (Kind.PYTHON, Kind.DEFINITIONS)
-"""Kinds of pieces that are a program, and no words about one."""
+"""Kinds of pieces that are a program, not a text about one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ def find_other_system(source: ClaimSource, failure: str) -> str:
     """Return the system that the report is about, if no release runs on it here; else the empty string.
 
     Systems are operating systems other than Linux, and versions of Python that the title names. The title or the
-    quoted ``failure`` names the system, or a sentence says that Linux is fine. A machine that only the environment
-    names is no evidence: most failures are the same everywhere.
+    quoted ``failure`` names the system, or a sentence states that Linux works. A machine that only the environment
+    names is not evidence: most failures are the same everywhere.
     """
     prose = join_prose(source)
     fine = _LINUX_IS_FINE.search(prose) is not None
@@ -65,7 +65,7 @@ _SYSTEMS = (
         ),
     ),
 )
-"""Systems on which no release runs here. ``Windows`` alone may be windows of a pooling."""
+"""Systems on which no release runs here. ``Windows`` alone may mean the windows of a pooling."""
 _LINUX = r"(?:linux|ubuntu|debian|fedora|arch|rhel|centos)\b"
 _FINE = (
     r"(?:works?|fine|ok(?:ay)?|pass(?:es)?|right|correct|good|unaffected|not affected|prints?"

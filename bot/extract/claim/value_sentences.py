@@ -1,8 +1,8 @@
 """Read pairs of values from sentences: "got 3, expected 4", "prints nan where NumPy gives 0.5".
 
-A sentence is split into values and the words between them. Each value gets its role from the words before, else from
-the words after; of two values, the one without a role gets the opposite of the other's. A pair counts only if both
-roles are filled: a figure alone may be a size, a count or a version.
+A sentence is split into values and the words between them. Each value gets its role from the words before it, else
+from the words after it. Of two values, a value without a role gets the opposite role of the other. A pair counts only
+if both roles are filled: a lone figure may be a size, a count or a version.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ _LABEL = re.compile(
 def find_same_form(known: str, text: str) -> str:
     """Return the first passage of ``text`` that equals a known output line in all but its values; else empty.
 
-    ``2xf32=1 -3`` is of the form of ``2xf32=1 9``: where one of them is known as wrong or right, the other one is the
-    opposite. A line of less than two values, or of values alone without brackets or a label, has no form. A passage
-    behind "still" or "also" is of the same side.
+    ``2xf32=1 -3`` has the form of ``2xf32=1 9``. If one of them is known to be wrong or right, the other is the
+    opposite. A line with fewer than two values, or with values without brackets or a label, has no form. A passage
+    after "still" or "also" is on the same side.
     """
     line = known.strip()
     parts = _FORM_VALUE.split(line[:300])
@@ -107,7 +107,7 @@ _SAME_SIDE = re.compile(r"\b(?:still|also|again|even|too)\b[^.]*$", re.I)
 
 
 def holds_garbage(line: str) -> bool:
-    """True for a line with numbers from unwritten memory, which is right nowhere."""
+    """True for a line with numbers from unwritten memory, which is never right."""
     return any(is_tiny(float(value)) for value in _FORM_VALUE.findall(line))
 
 
@@ -115,7 +115,7 @@ _FORM_VALUE = re.compile(r"(?<![\w.])[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{
 
 
 def find_repeated_value(text: str) -> str:
-    """Return the value that each printed row should be: ``should be 3.0 twice``; empty if no sentence says so."""
+    """Return the value that each printed row should have: ``should be 3.0 twice``; empty if no sentence gives it."""
     found = _REPEATED.search(text[:20_000])
     return found["value"].strip("`") if found else ""
 
@@ -186,7 +186,7 @@ _COUNTED = re.compile(r"\d{1,9} [a-z]{3,20}s\b", re.I)
 
 
 def find_labelled_reference(text: str) -> str:
-    """Return the values behind the name of another implementation at the start of a row: ``- torch: `[1. 2.]` ``.
+    """Return the values after the name of another implementation at the start of a row: ``- torch: `[1. 2.]` ``.
 
     Empty without such a row, and if a row has several lists.
     """
@@ -202,7 +202,7 @@ _REFERENCE_ROW = re.compile(
     rf"^[-*\s]{{0,4}}\**(?:{_REFERENCES})\b[^:\n`]{{0,30}}:\**(?P<rest>[^\n]{{0,600}})$", re.I | re.M
 )
 MAX_VALUES = 20
-"""Values of one sentence that are looked at."""
+"""Largest number of values that are read in one sentence."""
 _VERSIONS = re.compile(
     r"\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d"
     r"|\b[A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+[\w.]{0,20}(?:,| and) [A-Za-z][\w-]{0,30}[ =]{1,3}v?\d+\.\d+\.\d"
@@ -247,7 +247,7 @@ def _find_role(sentence: str, values: list[re.Match[str]], at: int) -> Role | No
         return Role.EXPECTED
     expected, printed = _EXPECTED_BEFORE.search(before), _PRINTED_BEFORE.search(before)
     if expected and printed:
-        # "numpy gives", "should return": the word that names a reference or a duty comes first and governs the verb.
+        # "numpy gives", "should return": the word for a reference or a duty comes first and governs the verb.
         governs = expected.start() <= printed.start() or "instead" in expected[0].lower()
         return Role.EXPECTED if governs else Role.PRINTED
     return Role.EXPECTED if expected else Role.PRINTED if printed else None

@@ -1,4 +1,4 @@
-"""Find the builds that a report is about: every way to write a version, and the versions said to fail."""
+"""Find the builds that a report is about: all notations of versions, and the versions that fail."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Passage:
 
 
 def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
-    """Return the builds that the report says fail, most explicit first, without those it says are good.
+    """Return the builds that fail according to the report, most explicit first, without the good ones.
 
     Commits count only without a release, or beside a dev version. ``main`` and ``nightly`` count only without
     releases and commits, unless the text names them together with a release ("3.5.0 and main").
@@ -190,16 +190,16 @@ def _find_installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
 
 
 def find_good_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
-    """Return the builds that the report says are good."""
+    """Return the builds that are good according to the report."""
     versions = (v for p in passages for v, good in _find_mentions(p, toolchain) if good)
     return tuple(dict.fromkeys(versions))[:MAX_VERSIONS]
 
 
 def find_replaced_versions(intros: Iterable[str], said: str, toolchain: str | None) -> tuple[str, ...]:
-    """Return the builds with the output of before, in a report that tells of a change and shows both outputs.
+    """Return the builds with the old output, in a report about a change that shows both outputs.
 
-    ``intros`` are the words above each quoted output. A caption such as ``0.26.0:`` names the build alone, and leaves
-    open which output is wrong: in a text with ``used to``, all but the newest build have the right one.
+    ``intros`` are the words above each quoted output. A caption such as ``0.26.0:`` names only the build, and not
+    which output is wrong. In a text with ``used to``, all builds except the newest have the right output.
     """
     if not _TELLS_OF_CHANGE.search(said):
         return ()
@@ -212,7 +212,7 @@ def find_replaced_versions(intros: Iterable[str], said: str, toolchain: str | No
 _CAPTION = re.compile(
     rf"(?:(?:and|but|on|in|with|under|for|output of|{_CALLED}),? ){{0,3}}"
     r"[`*]{0,3}v?(?P<v>\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)[`*]{0,3} ?:?[`*]{0,3}",
-    re.I | re.ASCII,  # other digits are none of a version
+    re.I | re.ASCII,  # other digits are not part of a version
 )
 _TELLS_OF_CHANGE = re.compile(
     r"\b(?:used to|previously|formerly|no longer|regress\w*|anymore|any more"
@@ -239,11 +239,11 @@ _FULL_WIDTH = {0xFF00 + ord(mark) - 0x20: mark for mark in ":,;()=."}
 
 
 MAX_ON_A_LINE = 200
-"""Numbers with dots that are looked at on one line: more of them are data."""
+"""Largest number of numbers with dots that are read on one line: more of them are data."""
 
 
 def _find_mentions(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
-    """Yield each version that the passage names, and whether the passage says that the version is good."""
+    """Yield each version that the passage names, and whether it is good according to the passage."""
     headed = classify_heading(passage.heading) is IssueSection.ENVIRONMENT
     for line in _drop_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}

@@ -51,7 +51,7 @@ _NOTEWORTHY = {
 
 
 def _order_calls(calls: Sequence[LocatedCall], tools: CommandLineTools) -> Sequence[LocatedCall]:
-    """Keep the order of the report. If no compile stands above the first run, move the runs to the end."""
+    """Keep the order of the report. If no compile is above the first run, move the runs to the end."""
     runs = [i for i, (call, _) in enumerate(calls) if call.argv[0] in tools.runners]
     compiles = [i for i, (call, _) in enumerate(calls) if call.argv[0] in tools.compilers]
     if runs and compiles and min(compiles) > min(runs):
@@ -68,8 +68,8 @@ def assemble_plain_compile(
 ) -> Workspace | None:
     """Return the compiler's most ordinary call on the best MLIR, for a report about compiling without a command.
 
-    ``told`` are the flags that sentences of the report give, ``named`` the operations that its title names: the
-    only MLIR of a report is its testcase if it uses one of them, also below words such as "should be".
+    ``told`` are the flags in the report's sentences, ``named`` the operations in its title. The only MLIR of a report
+    is its testcase if it uses one of these operations, even below words such as "should be".
     """
     given = [p for p in rank_inputs(pieces) if not is_dump(p) and p.cue is not Cue.WORKS]
     inputs = [p for p in given if p.cue is not Cue.EXPECTED]

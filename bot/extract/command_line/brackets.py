@@ -7,15 +7,15 @@ import re
 from bot.extract.blocks.cut import MLIR_TOKEN
 
 MAX_ADDED = 2
-"""Closing braces that are added: of a function and of its module. More open braces are a part of a file."""
+"""Largest number of added closing braces: of a function and of its module. More open braces mean a part of a file."""
 _TERMINATOR = re.compile(r"[ \t]*(?:\}|(?:func\.|util\.)?return\b|linalg\.yield\b|\"func\.return\")")
 
 
 def balance_braces(text: str) -> tuple[str, str]:
     """Return MLIR with balanced braces, and the change in words; the text itself and no words without a change.
 
-    Closing braces without a partner are left out behind the program only. Closing braces are added only behind a
-    line that ends a region. Any other text stays: its parser's error is the reporter's own.
+    Unmatched closing braces are removed only after the program. Closing braces are added only after a line that ends
+    a region. Other text does not change: its parser error is the reporter's own.
     """
     opened, surplus = [], []
     for found in MLIR_TOKEN.finditer(text):

@@ -17,7 +17,7 @@ _HEADER = re.compile(
     r" \((?P<flag>[\w-]{1,100})(?:\{[^}\n]{0,300}\})?\)(?P<failed> Failed)?"
     r"(?: \('(?P<anchor>[\w.]{1,80})' operation[^)\n]{0,200}\))?"
 )
-"""The row that MLIR prints above a dump, as ``mlir-print-ir-before`` and ``mlir-print-ir-after`` ask for it."""
+"""The row that MLIR prints above a dump, with ``mlir-print-ir-before`` and ``mlir-print-ir-after``."""
 _TOP = "builtin.module"
 INPUT = "before.mlir"
 

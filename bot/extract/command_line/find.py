@@ -16,7 +16,7 @@ from runners.core.toolchain.reports import CommandLineTools
 
 MAX_COMMANDS = 24
 LocatedCall = tuple[ToolCall, Piece | None]
-"""A call, and the piece that holds it; None for a call in a sentence."""
+"""A call, and the piece that contains it; None for a call in a sentence."""
 
 
 def find_commands(
@@ -24,8 +24,8 @@ def find_commands(
 ) -> tuple[list[LocatedCall], list[str]]:
     """Return the report's calls of known tools, and the first words of the commands that were left out.
 
-    A sentence counts only for tools that no block calls. Beside a block with calls, passes in a sentence without a
-    file are a remark: ``and `iree-opt --cse` keeps it``. Comments and stack dumps count only without a compile call.
+    A sentence counts only for tools that no block calls. If a block has calls, passes in a sentence without a file
+    are a remark: ``and `iree-opt --cse` keeps it``. Comments and stack dumps count only if there is no compile call.
     """
     calls: list[LocatedCall] = []
     ignored: list[str] = []
@@ -57,9 +57,9 @@ def find_absent_program(
 ) -> str:
     """Return the failing program if it has the prefix of the compiler's programs, and no release contains it; or "".
 
-    ``ignored`` holds the first words of the commands that are no steps. Such a program is the failing one if the
+    ``ignored`` contains the first words of the commands that are not steps. Such a program is the failing one if the
     title or the crash names it, or if the report calls no program of a release. A known name with more letters
-    (``iree-compiler``) is a misspelt one.
+    (``iree-compiler``) is a misspelling.
     """
     texts = [piece.text for piece in pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL)]
     dumped = [word for text in texts for line in _PROGRAM_ARGUMENTS.findall(text) for word in line.split(" ")[:1]]
@@ -87,7 +87,7 @@ def _finish_hidden(document: Document, call: ToolCall, piece: Piece, text: str, 
 
 
 def _split_stand_ins(calls: Iterable[LocatedCall]) -> tuple[list[LocatedCall], list[LocatedCall]]:
-    """Return the calls of the compiler's programs, and those of programs that one of the compiler's stands in for."""
+    """Return the calls of the compiler's programs, and of programs that a program of the compiler replaces."""
     found = list(calls)
     others = [located for located in found if is_stand_in(located[0])]
     return [located for located in found if located not in others], others
@@ -129,7 +129,7 @@ def _is_sentence(call: ToolCall) -> bool:
 
 
 MAX_PLAIN_WORDS = 2
-"""Bare words that a command may have: a file without an extension, the value of a flag."""
+"""Largest number of bare words in a command: a file without an extension, the value of a flag."""
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z'’]*[.,:;!?]*$")
 
 
@@ -158,11 +158,11 @@ def _find_in_prose(document: Document) -> Iterator[str]:
 
 _PROGRAM_ARGUMENTS = re.compile(r"Program arguments: ([^\n]{1,32000})")
 _RUN_LINE = re.compile(r"\bRUN: +([^\n]{1,4000})")
-"""The command of a test of LLVM's lit, as its log prints the command. ``%s`` stands for the test's file."""
+"""The command of a test of LLVM's lit, as in its log. ``%s`` is the test's file."""
 
 
 def _drop_groups(command: str) -> str:
-    """Return a shell command without the parentheses around parts. Those inside a word stay: a pipeline has some."""
+    """Return a shell command without the parentheses around its parts. Keep those inside a word, as in a pipeline."""
     words = [word.lstrip("(") for word in command.split(" ")]
     return " ".join(word[:-1] if word.endswith(")") and word.count(")") > word.count("(") else word for word in words)
 
@@ -185,17 +185,17 @@ _PLACEHOLDER = re.compile(
     r"(?P<flag>--?[\w-]*(?:target|backend|device)[\w-]*)="
     r"(?P<value><[\w -]{1,30}>|\$\{?\w{1,30}\}?|\{\w{1,30}\}|[A-Z][A-Z_]{0,20})"
 )
-"""A flag that names a device by a word that stands for several."""
+"""A flag whose device is a placeholder for several devices."""
 _ASSIGNED = (
     r"(?<![\w-])[<${]{0,2}%s[>}]?\s{0,3}(?:=|:|is|in|∈)\s{0,3}[`\"'(\[{]{0,3}(?P<device>[\w-]{1,30})"  # %s: the word
 )
-"""A passage that gives a device to such a word: ``X=vmvx``, ``where backend is `llvm-cpu```."""
+"""A passage that assigns a device to the placeholder: ``X=vmvx``, ``where backend is `llvm-cpu```."""
 
 
 def fill_placeholders(
     calls: Sequence[LocatedCall], body: str, title_device: str | None, find_device: Callable[[str], str | None]
 ) -> list[LocatedCall]:
-    """Return the calls with a device in the place of a word that stands for several.
+    """Return the calls with a device instead of a placeholder for several devices.
 
     ``--target=X`` with ``X=llvm-cpu`` and ``X=vmvx`` above the columns of a table becomes a call for the device of
     the title, else for the first one.

@@ -1,7 +1,7 @@
 """Finish a command that the description breaks off in. Pure.
 
-The words that are whole stay. The last word goes if it may be a part of a word: a release would refuse it, and that
-refusal is no evidence. What the reporter wrote behind it is not known, so only a failure decides, and no clean run.
+Complete words stay. The last word is removed if it may be incomplete: a release would refuse it, and this refusal is
+not evidence. The rest of the reporter's command is not known, so only a failure decides, not a clean run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INPUT_SUFFIXES = (".mlir", ".mlirbc", ".bc", ".ir", ".txt", ".torch", ".stableh
 def finish_call(call: ToolCall, text: str, tools: CommandLineTools) -> ToolCall:
     """Return the last call of ``text``, which ends inside an open fence, without an unfinished last word.
 
-    ``cut`` of the result says how the call breaks off. A call that may be whole stays as it is.
+    ``cut`` of the result states how the call breaks off. A call that may be complete does not change.
     """
     if call.argv[0] == "python" or call.stdout:
         return call

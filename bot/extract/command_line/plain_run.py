@@ -1,4 +1,4 @@
-"""The run of MLIR that a report gives without a command: what its sentences and its output say about the run."""
+"""Run MLIR that a report gives without a command, with the facts from its sentences and its output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_RUN_TIME = re.compile(
     r"\b(?:fine|works|succeeds|successfully|passes|without (?:an? )?errors?)\b",
     re.I,
 )
-"""Sentences about a failure that a compilation alone does not show."""
+"""Sentences about a failure that a compilation alone cannot show."""
 
 
 def implies_run(document: Document, title: str, claim: Claim, tools: CommandLineTools) -> bool:
@@ -63,10 +63,9 @@ def _list_told(text: str, patterns: Sequence[str]) -> Iterator[str]:
 
 
 def add_plain_run(work: Workspace, inputs: Sequence[str]) -> bool:
-    """Run the only public function of the compiled input, with the inputs that the report tells.
+    """Run the only public function of the compiled input, with the report's inputs.
 
-    Return False if there are several functions, or if the report tells another number of inputs than one function
-    may have.
+    Return False if there are several functions, or if the report gives a number of inputs that no function may have.
     """
     text = "\n".join(work.files.values())
     functions = work.tools.entry_points(text)

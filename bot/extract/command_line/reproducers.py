@@ -1,4 +1,4 @@
-"""Run a crash reproducer, instead of a call that would read its MLIR and ignore the passes recorded in it."""
+"""Run a crash reproducer with its recorded passes. The reporter's call would ignore them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def runs_reproducer(argv: Sequence[str], tools: CommandLineTools) -> bool:
 def find_run(work: Workspace, argv: Sequence[str], name: str) -> Step | None:
     """Return the call that replaces ``argv``, whose input is the file ``name``; None to keep ``argv``.
 
-    A reproducer stands in for an input that the report does not give: the compiler wrote the reproducer in the middle
-    of compiling that input. A reproducer that the report gives under this name, or to another program, stays.
+    A reproducer replaces an input that the report does not give: the compiler wrote the reproducer while it compiled
+    that input. A reproducer that the report gives under this name, or to another program, does not change.
     """
     formats, piece = work.tools.reproducers, work.sources.get(name)
     step = formats.run(piece.text, name) if formats is not None and piece is not None else None

@@ -13,9 +13,9 @@ MAX_ROUNDS = 8
 """Rounds of a loop that are unrolled."""
 
 TOOLS = frozenset({"python", *(name for tools in list_tools() for name in tools.programs)})
-"""Programs that may become steps. All others are left out, and a repair says so."""
+"""Programs that may become steps. All others are left out, and a repair records this."""
 STAND_INS = {name: program for tools in list_tools() for name, program in tools.stand_ins.items()}
-"""Program of another project → the program of a compiler that runs in its place."""
+"""Program of another project → the compiler's program that replaces it."""
 TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in list_tools())
 """The source of a regular expression for the beginning of the compilers' program names."""
 PROMPT = (
@@ -32,7 +32,7 @@ _PROGRAMS = any_of(
 _PROGRAM_WITH_ARGUMENT = (
     rf"(?:{TOOL_PREFIX})[a-z][a-z0-9-]{{1,40}}(?= +(?:--?[a-z]|[\w./-]{{1,200}}\.[a-z]\w{{1,8}}(?:\s|$)))"
 )
-"""A program that no release has: without a flag or a file behind it, such a name may begin a sentence."""
+"""A program that no release has. Without a flag or a file after it, such a name may begin a sentence."""
 _WRAPPERS_WITH_WORDS = (
     "timeout",
     "nice",
@@ -47,7 +47,7 @@ _WRAPPERS_WITH_WORDS = (
 )
 MAX_WRAPPER_WORDS = 6
 _WRAPPED = rf"(?:{any_of(_WRAPPERS_WITH_WORDS)}(?: [\w=.:,/+-]{{1,60}}){{0,{MAX_WRAPPER_WORDS}}}? )?"
-"""A program that runs the command behind its own words: ``timeout -k 5 60``."""
+"""A program that runs the command after its own words: ``timeout -k 5 60``."""
 _COMMAND = re.compile(
     rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
     rf"{_WRAPPED}"
@@ -59,7 +59,7 @@ _COMMAND = re.compile(
 
 
 def is_command(line: str) -> bool:
-    """True if ``line`` calls a program of a compiler, or a Python script. A name with its version is no call."""
+    """True if ``line`` calls a program of a compiler, or a Python script. A name with its version is not a call."""
     return _COMMAND.match(line[:2000]) is not None and not names_package(line)
 
 
@@ -81,17 +81,17 @@ class ToolCall:
     argv: tuple[str, ...]
     written: str
     stdin: str = ""
-    """The file redirected in; ``-`` for the output of the program before it in a pipe."""
+    """The file of the redirected input; ``-`` for the output of the previous program in a pipe."""
     stdout: str = ""
-    """The file redirected to; ``|`` for the next program in a pipe."""
+    """The file of the redirected output; ``|`` for the next program in a pipe."""
     ignored: tuple[str, ...] = ()
     """Words before the program that are left out: environment variables, wrappers."""
     cut: str = ""
-    """How the call breaks off at the end of the description: a clause about "it". Empty for a whole call."""
+    """How the call breaks off at the end of the description: a clause about "it". Empty for a complete call."""
 
     @property
     def names_input(self) -> bool:
-        """True if a word of the call is no flag."""
+        """True if a word of the call is not a flag."""
         return any(not word.startswith("-") for word in self.argv[1:])
 
 
@@ -119,7 +119,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
 
 
 _INNER_CONTINUATION = re.compile(r"(?<=[ \t])\\[ \t]+(?=\S)")
-"""The end of a row that is a row no more: Markdown joins the rows of a code span."""
+"""The former end of a row: Markdown joins the rows of a code span."""
 _LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")
 _WINDOWS_PATH = re.compile(r"(?:^|[\s=@'\"])(?:[A-Za-z]:|\.{1,2})\\\w")
 _FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]|$)|(?:-o|\||>) ?\S")
@@ -297,5 +297,5 @@ def _read_tool(word: str) -> str | None:
 
 
 def is_stand_in(call: ToolCall) -> bool:
-    """True for a call of a program of another project, in whose place a program of the compiler runs."""
+    """True for a call of another project's program that a program of the compiler replaces."""
     return re.split(r"[\\/]", call.written)[-1].removesuffix(".exe") in STAND_INS

@@ -55,7 +55,7 @@ _UNRELATED = re.compile(
     r"time$|sudo$|env$|nohup$|catchsegv$|gdb$|lldb$|rocgdb$|--args$|--$|\w*(?:VISIBLE_DEVICES|PATH)="
     r"|timeout$|nice$|taskset$|-{1,2}\w[\w-]*(?:=\S*)?$|\d[\d.,]*[smhd]?$"
 )
-"""Words that do not change the call: timing and its limits, rights, debuggers, the choice among several devices."""
+"""Words that do not change the call: timing and its limits, permissions, debuggers, the choice of a device."""
 
 
 def _straighten_word(work: Workspace, word: str) -> str:
@@ -131,7 +131,7 @@ _FILE_WORD = re.compile(r"[\w.+@-]{1,200}")
 
 
 def _find_inputs(argv: Sequence[str]) -> list[int]:
-    """Return the indices of the positional arguments that name an input, or stand for an input."""
+    """Return the indices of the positional arguments that name or replace an input."""
     return [
         i
         for i in _find_positionals(argv)
@@ -140,7 +140,7 @@ def _find_inputs(argv: Sequence[str]) -> list[int]:
 
 
 _QUOTED_NAME = re.compile(r"(?=.*\s)[\w.+@ -]{1,80}")
-"""A quoted name of a file with a space, such as ``"my .mlir file"``. It stands for the input."""
+"""A quoted name of a file with a space, such as ``"my .mlir file"``. It means the input."""
 
 
 def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
@@ -166,7 +166,7 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
 
 
 def _run_reproducer(work: Workspace, argv: Sequence[str]) -> list[str] | None:
-    """Return the call that runs a crash reproducer, if one stands in for the input of ``argv``."""
+    """Return the call that runs a crash reproducer, if one replaces the input of ``argv``."""
     found = ((name, find_run(work, argv, name)) for name in argv[1:] if name in work.files)
     step = next((step for _, step in found if step is not None), None)
     if step is None:
@@ -177,7 +177,7 @@ def _run_reproducer(work: Workspace, argv: Sequence[str]) -> list[str] | None:
 
 
 def _add_target(work: Workspace, argv: list[str]) -> list[str]:
-    """Name a target in a call that needs one and names none, unless the report is about that refusal.
+    """Name a target in a call that needs one and has none, unless the report is about the refusal of such a call.
 
     A file that the issue does not show may name a target itself.
     """
@@ -192,7 +192,7 @@ def _add_target(work: Workspace, argv: list[str]) -> list[str]:
 
 
 def _complete_target(work: Workspace, argv: list[str]) -> list[str]:
-    """Add the flags that the target of a call needs, and that may have stood where the call breaks off."""
+    """Add the flags that the target of a call needs, if the call breaks off: they may be in the missing part."""
     added = work.tools.complete_target(argv)
     if added:
         work.add_repair("complete-target", f"{' '.join(added)}, because the command breaks off")
@@ -209,7 +209,7 @@ def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:
 def _name_output(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
     """Return ``argv`` with a named output file: a later step may read it, and no step may print a module.
 
-    A program of an earlier phase is text: where the call names no file, it is printed, as for the reporter.
+    A program of an earlier phase is text. If the call names no file, it is printed, as for the reporter.
     """
     target = _find_output(argv)
     if target == "-":
@@ -287,7 +287,7 @@ _ANONYMOUS = "input"
 def _add_implied_compile(work: Workspace, module: str, called: str | None) -> None:
     """Add the compile step that a run of a module implies. Without an input, report the module as missing.
 
-    A program of its own that defines the called function is compiled as the report compiles another one.
+    A separate program that defines the called function is compiled as the report compiles the other one.
     """
     modules = [name for step in work.steps if step[0] == work.tools.compiler and (name := _find_output(step))]
     if modules and (piece := _find_defining(work, called)) is not None:
@@ -343,7 +343,7 @@ def add_compile_step(work: Workspace, name: str, module: str) -> None:
 
 
 def read_printed_program(work: Workspace) -> None:
-    """Let the program that runs single passes read its printed program again, if that is the last step."""
+    """Let the program that runs single passes parse its printed program again, if that is the last step."""
     step = work.steps[-1] if work.steps else ()
     target = _find_output(step)
     if not step or step[0] != work.tools.optimizer or any(_PRINTS_NO_PROGRAM.match(word) for word in step):
@@ -365,13 +365,13 @@ _PRINTS_NO_PROGRAM = re.compile(
     r"--?(?:verify-diagnostics|help|show-dialects|list-passes|emit-bytecode|no-implicit-module)"
 )
 _READS_TEXT = re.compile(r"--?(?:allow-unregistered-dialect|split-input-file)")
-"""Flags that the printed program needs as its input does."""
+"""Flags that the printed program needs, as the input does."""
 
 
 def print_products(work: Workspace) -> None:
-    """Let the last call of the compiler print the program in which things are counted, and leave out the other steps.
+    """Let the compiler's last call print the program in which things are counted, and leave out the other steps.
 
-    An input that is such a program already, and a call of another program, stay as they are.
+    An input that is such a program already, and a call of another program, do not change.
     """
     product, calls = work.tools.product, [step for step in work.steps if step[0] == work.tools.compiler]
     if product is None or not calls or any(product.made.search(text) for text in work.files.values()):

@@ -35,9 +35,9 @@ def extract_commands(
     calls: Sequence[LocatedCall],
     ignored: Sequence[str],
 ) -> Repro:
-    """Return the testcase of ``calls``. Calls or inputs said to work become a control.
+    """Return the testcase of ``calls``. Calls or inputs that work according to the report become a control.
 
-    ``ignored`` holds the first words of the commands that were left out.
+    ``ignored`` contains the first words of the commands that were left out.
     """
     failing, working = _split_calls_by_cue(_fill_placeholders(parsed, toolchain, calls))
     inputs, good_inputs = _split_inputs_by_cue(parsed.pieces, failing)
@@ -80,9 +80,10 @@ MAX_BODY = 200_000
 def _drop_derived(
     calls: Sequence[LocatedCall], workspace: Workspace, pieces: Sequence[Piece]
 ) -> Sequence[LocatedCall]:
-    """Return the calls that need no file which another program of the report writes (``sed … a.mlir > b.mlir``).
+    """Return the calls without those that read a file which another program of the report writes
+    (``sed … > b.mlir``).
 
-    Such a file is derived from the testcase, to compare.
+    Such a file is derived from the testcase, for comparison.
     """
     typed = "\n".join(piece.text for piece in pieces if piece.kind is Kind.SHELL)
     lost = {
@@ -96,8 +97,8 @@ def _drop_derived(
 def _drop_further(calls: Sequence[LocatedCall], workspace: Workspace, parsed: ParsedIssue) -> Sequence[LocatedCall]:
     """Return the calls without those that compile a missing file, if the first call is whole and a failure is quoted.
 
-    A report that quotes its failure below the first call may go on with another program, which it does not show.
-    A run whose input is missing is no such call: the failure may be the one of the run.
+    A report that quotes its failure below the first call may continue with another program, which it does not show. A
+    run whose input is missing is kept: the failure may be that of the run.
     """
     lost = {one.name for one in workspace.missing if one.kind == "file"}
     kept = _leave_out(calls, lost) if parsed.signature is not None else ()
@@ -124,8 +125,8 @@ def _leave_out(calls: Sequence[LocatedCall], lost: set[str]) -> Sequence[Located
 def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:
     """Return a testcase that compiles MLIR given without a command, with the compiler's most ordinary call.
 
-    The only function runs as well if the failure is one of the running program. Return None if the claim is not about
-    a failure that such calls can show, or if it is about values whose inputs nobody knows.
+    The only function runs as well if the failure is one of the running program. Return None if such calls cannot show
+    the claimed failure, or if the claim is about values of unknown inputs.
     """
     mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
     output = "\n".join(piece.text for piece in parsed.pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK))
@@ -146,7 +147,7 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
         workspace.add_repair(ASSUME_DEVICE, device)
     about_values = claim.kind is ClaimKind.WRONG_RESULT
     if about_values and devices.named and _needs_a_gpu(toolchain, device):
-        return _make_repro(parsed, toolchain, workspace, devices)  # no value of another device would answer
+        return _make_repro(parsed, toolchain, workspace, devices)  # values of another device would be no answer
     if about_values or implies_run(parsed.document, parsed.issue.title, claim, tools):
         ran = add_plain_run(workspace, find_told_inputs(parsed.document, tools))
         if about_values and (not ran or tools.generate_inputs(workspace.steps[-1][1:], mlir) != ()):
@@ -170,7 +171,7 @@ def extract_dumped_pass(parsed: ParsedIssue, toolchain: str, tools: CommandLineT
 
 
 def _needs_a_gpu(toolchain: str, name: str) -> bool:
-    """True for a device that no software stands in for."""
+    """True for a device that no software can replace."""
     device = find_device(find_toolchain(toolchain), name)
     return device is not None and device.hardware in (NVIDIA, AMD, APPLE)
 
@@ -193,9 +194,9 @@ def _list_told(text: DeviceText, device: str, tools: CommandLineTools) -> tuple[
 def _split_inputs_by_cue(
     pieces: Sequence[Piece], failing: Sequence[LocatedCall]
 ) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Return ``pieces`` without the MLIR said to work, and ``pieces`` without the other MLIR.
+    """Return ``pieces`` without the MLIR that works according to the report, and ``pieces`` without the other MLIR.
 
-    MLIR that a call of ``failing`` names belongs to the failure. The second is empty unless the issue holds both.
+    MLIR that a call of ``failing`` names belongs to the failure. The second is empty unless the issue has both.
     """
     read = {name for call, _ in failing for name in _find_read(call)}
     works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS and p.name not in read]
@@ -209,8 +210,8 @@ def _split_calls_by_cue(calls: Sequence[LocatedCall]) -> tuple[Sequence[LocatedC
     """Return the calls of the failing variant and the calls of the working variant.
 
     Calls without a cue belong to the failing variant. Calls of tools that the working variant does not call itself
-    belong to both variants. A call that writes a file which a later call reads belongs to the variant of the reader,
-    whatever words stand above it: "compiling works" is no control of a run that fails.
+    belong to both variants. A call that writes a file which a later call reads belongs to the variant of the later
+    call, whatever the words above it are: "compiling works" is not a control of a run that fails.
     """
     works = [(call, piece) for call, piece in calls if piece is not None and piece.cue is Cue.WORKS]
     fails = [located for located in calls if located not in works]
@@ -295,7 +296,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devic
 
 
 def _keep_own_results(claim: Claim, work: Workspace) -> Claim:
-    """Leave out the results of runs that are no steps: ``3. the same with another backend`` and what that printed."""
+    """Leave out the results of runs that are not steps: ``3. the same with another backend`` and its output."""
     runs = sum(step[0] in work.tools.runners for step in work.steps)
     header = "|".join(work.tools.result_header_patterns[:1])
     if not (runs and header and claim.actual) or claim.expected:
@@ -309,7 +310,7 @@ def _keep_own_results(claim: Claim, work: Workspace) -> Claim:
 def _name_functions(work: Workspace) -> None:
     """Let runs call the only public function of the text, if they name one that is not in it.
 
-    The report shows what the function printed: the function was there, under another name. Without that, the name may
+    The report shows the function's output, so the function existed under another name. Without output, the name may
     be the failure.
     """
     functions = [name for text in work.files.values() for name, _ in work.tools.entry_points(text)]
@@ -325,13 +326,13 @@ def _name_functions(work: Workspace) -> None:
 
 
 _WITHOUT_VALUES = {ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.SLOW, ClaimKind.MEMORY}
-"""Claims that mostly hold whatever the values of the inputs are."""
+"""Claims that mostly do not depend on the values of the inputs."""
 
 
 def _complete_runs(work: Workspace, claim: ClaimKind, told: str) -> None:
-    """Generate the inputs of runs that need some and pass none. A report about values is asked for the inputs.
+    """Generate the inputs of runs that need some and pass none. For a report about values, ask for the inputs.
 
-    Dynamic extents are those of a shape in ``told``, the report's text, if one fits; else small ones.
+    Dynamic extents are those of a matching shape in ``told``, the report's text; else small ones.
     """
     text = "\n".join(work.files.values())
     if work.tools.no_inputs and work.tools.no_inputs in work.output:
@@ -348,7 +349,7 @@ def _complete_runs(work: Workspace, claim: ClaimKind, told: str) -> None:
 
 
 def _ask_for_data(work: Workspace) -> None:
-    """Report data that the text leaves out as missing, for a testcase whose computed values are in question."""
+    """Record data that the text leaves out as missing, for a testcase whose computed values are in question."""
     if any(step[0] in work.tools.runners for step in work.steps):
         for name in dict.fromkeys(name for text in work.files.values() for name in work.tools.missing_data(text)):
             work.add_missing_code(f"the data of {name}")

@@ -16,7 +16,7 @@ from bot.extract.types import WRAP, Missing, Repair
 from runners.core.toolchain.reports import CheckProgram, CommandLineTools
 
 _DOUBLED_ARROW = re.compile(r"->(?:[ \t]*->)+")
-"""A slip of the pen: no type of MLIR has two arrows in a row."""
+"""A typing error: no type of MLIR has two arrows in a row."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Workspace:
     told: tuple[str, ...] = ()
     """Flags of an added compile step or target, from the report's sentences."""
     linked: frozenset[str] = frozenset()
-    """Names of files that the issue offers behind a link: no other block stands for them."""
+    """Names of files that the issue offers behind a link. No other block replaces them."""
     scripts: Mapping[str, Piece] = field(default_factory=dict)
     """The Python of the issue that has the name of a file."""
     files: dict[str, str] = field(default_factory=dict)
@@ -44,11 +44,11 @@ class Workspace:
     written: set[str] = field(default_factory=set)
     """The data files that steps write, by flags such as ``--output=x.irpa``."""
     tests: tuple[str, ...] = ()
-    """Functions of the input that were check tests. Rewritten, they return the checked values."""
+    """Functions of the input that were check tests. The rewritten functions return the checked values."""
     repairs: list[Repair] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     makes_modules: bool = True
-    """False if a crash reproducer stands in for the input: then no step makes the module that later calls run."""
+    """False if a crash reproducer replaces the input: then no step makes the module that later calls run."""
     steps: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_file(self, name: str, piece: Piece) -> None:
@@ -80,7 +80,7 @@ class Workspace:
         return [p for p in self.inputs if not is_dump(p) and p.cue not in (Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED)]
 
     def name_gap(self) -> str:
-        """Name the input of a command that names no file."""
+        """Name the input of a command without a file name."""
         shown = "the function around the MLIR operations shown"
         return shown if self.has_operations else "the MLIR that the command reads"
 
@@ -112,7 +112,7 @@ def _score_input(piece: Piece) -> int:
 
 
 def rewrite_check_tests(work: Workspace, program: CheckProgram) -> None:
-    """Make each test in the inputs return the values that it checks, because no wheel has the checking program."""
+    """Make each test in the inputs return the values that it checks: no wheel contains the checking program."""
     for at, piece in enumerate(work.inputs):
         text, names = program.return_checked(piece.text)
         if names:
@@ -192,7 +192,7 @@ def pick_input(work: Workspace, name: str) -> Piece | None:
         return next(iter([*free, *work.inputs]), None)
     named = [p for p in work.inputs if p.name == name]
     if any(not is_dump(p) and not p.name for p in free):
-        named = [p for p in named if not is_dump(p)]  # the words above a dump may hold the command with its input
+        named = [p for p in named if not is_dump(p)]  # the words above a dump may contain the command with its input
     quoted = named or [p for p in work.inputs if _is_quoted(work.output, name, p)]
     if quoted or name in work.linked:
         return next(iter(quoted), None)

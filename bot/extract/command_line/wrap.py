@@ -1,8 +1,8 @@
-"""Put the function or the module around MLIR operations that a report gives alone. Pure.
+"""Wrap MLIR operations that a report gives alone in a function or a module. Pure.
 
-Operands that nothing defines become arguments. Their types stand in the operations themselves: in the generic form
-``"d.op"(%a, %b) : (T, U) -> R``, behind the operands of a clause (``ins(%a : T)``), or as the single trailing type.
-Results that no operation uses are returned. Where a type is not given, nothing is guessed.
+Undefined operands become arguments. The operations give their types: in the generic form
+``"d.op"(%a, %b) : (T, U) -> R``, after the operands of a clause (``ins(%a : T)``), or as the single trailing type.
+Unused results are returned. A missing type is not guessed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _add_function(text: str) -> tuple[str, str] | None:
         return None
     aliases, operations, ending = split
     known: dict[str, str] = {}
-    """The type of each value, as far as the operations say it."""
+    """The type of each value, as far as the operations give it."""
     arguments: dict[str, str] = {}
     used: set[str] = set()
     results: list[str] = []
@@ -109,7 +109,7 @@ def _add_function(text: str) -> tuple[str, str] | None:
 def _split_operations(text: str) -> tuple[list[str], list[str], tuple[str, str] | None] | None:
     """Return the aliases, the operations with their continuation rows, and the values and types of a return.
 
-    Return None for text that is no sequence of whole operations.
+    Return None for text that is not a sequence of complete operations.
     """
     aliases: list[str] = []
     operations: list[str] = []
@@ -157,7 +157,7 @@ def _get_body(operation: str) -> str:
 
 
 def _list_operands(operation: str) -> Iterator[str]:
-    """Yield the values that an operation takes from outside: those that its regions define are its own."""
+    """Yield the values that an operation takes from outside, without the values that its regions define."""
     body = _STRING_ALONE.sub("", _get_body(operation))
     own = {name for found in _OWN.finditer(body) for name in _USE.findall(found[0])}
     yield from (value for value in _USE.findall(body) if value.partition("#")[0] not in own)
@@ -171,7 +171,7 @@ _OWN = re.compile(
 
 
 def _list_operand_types(operation: str) -> dict[str, str]:
-    """Return the types of operands that an operation writes down."""
+    """Return the operand types that an operation gives."""
     body = _get_body(operation)
     types: dict[str, str] = {}
     for found in islice(_CLAUSE.finditer(body), MAX_CLAUSES):
@@ -197,17 +197,17 @@ def _list_operand_types(operation: str) -> dict[str, str]:
 
 
 _INDICES = re.compile(r"(?<=[\w\]) ])\[[^\[\]\n]{0,400}\]")
-"""Offsets and sizes behind an operand: ``%t[%i, 0]``."""
+"""Offsets and sizes after an operand: ``%t[%i, 0]``."""
 
 
 def _list_result_types(operation: str, count: int) -> list[str] | None:
-    """Return the types of the results; None if the operation does not give as many types."""
+    """Return the types of the results; None if the operation gives another number of types."""
     _, gives = _read_trailing(_get_body(operation))
     return gives if gives is not None and len(gives) == count else None
 
 
 def _read_trailing(body: str) -> tuple[list[str] | None, list[str] | None]:
-    """Return the types of operands and of results behind an operation: ``: (T) -> R``, ``: T to R``, ``: T``."""
+    """Return the types of operands and results after an operation: ``: (T) -> R``, ``: T to R``, ``: T``."""
     at = _find_last_colon(body)
     text = body[at + 1 :].strip() if at >= 0 else ""
     head, arrow, tail = _split_top(text, "->") if text else ("", "", "")
@@ -251,7 +251,7 @@ def _walk(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _find_close(text: str, begin: int) -> int:
-    """Return the offset of the bracket that closes the one before ``begin``; the end of the text without it."""
+    """Return the offset of the bracket that closes the one before ``begin``, or the end of the text."""
     return next((begin + at for at, char, depth in _walk(text[begin:]) if depth < 0), len(text))
 
 

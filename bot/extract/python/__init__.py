@@ -1,1 +1,1 @@
-"""Put the Python pieces of an issue together as one program. Start with `testcase.extract_python`."""
+"""Assemble the Python pieces of an issue into one program. Start with `testcase.extract_python`."""

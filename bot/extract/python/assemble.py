@@ -1,7 +1,7 @@
 """Assemble the Python pieces of an issue into one program.
 
 Added code (an import of a well-known name, a call of ``main``) is recorded as a repair. Parts that the text does not
-give are recorded as missing; no other code is ever made up.
+give are recorded as missing. No other code is ever added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from runners.core.toolchain.reports import ReportAge
 
 MAIN_FILE = "repro.py"
 MAX_UNITS = 60
-"""Pieces of code that are looked at. The cost of grouping them is the square of their number."""
+"""Largest number of pieces of code that are read. The cost of grouping is the square of this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +56,18 @@ class AssemblyContext:
 
     toolchain: str
     claim_words: frozenset[str] = frozenset()
-    """Words of the title and of the failure. They decide between two programs."""
+    """Words of the title and of the failure, which decide between two programs."""
     allowed: Mapping[str, str] | None = None
     """Additions to the allow-list: import name → distribution."""
     age: ReportAge
     prose: str = ""
-    """Title and prose. They tell whether the usual device may be assumed."""
+    """Title and prose. They decide whether the usual device may be assumed."""
 
 
 def assemble_program(
     pieces: Sequence[Piece], context: AssemblyContext
 ) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
-    """Return the reporter's program, and up to two programs that are said to work (controls)."""
+    """Return the reporter's program, and up to two programs that work according to the report (controls)."""
     units = [read_unit(p) for p in pieces if p.kind in (Kind.PYTHON, Kind.DEFINITIONS)][:MAX_UNITS]
     usable = [u for u in units if u.tree is not None] or units
     programs = [_make_program([usable[i] for i in group], usable, context) for group in group_units(usable)]
@@ -79,13 +79,13 @@ def assemble_program(
     ranked = _put_writers_first(ranked, context)
     if (rivals := _find_rivals(ranked)) is None:
         return ranked[0], controls[:2]
-    # Beside a whole script, a session of the interpreter shows what its author found out about the script.
+    # Beside a complete script, an interpreter session shows what its author found out about the script.
     scripts = [program for program in ranked[:2] if not _is_session(program)]
     return (scripts[0], controls[:2]) if len(scripts) == 1 else (rivals, ())
 
 
 def _put_writers_first(programs: Sequence[Program], context: AssemblyContext) -> list[Program]:
-    """Return the programs, with one that reads a file behind the whole program of the report that writes the file."""
+    """Return the programs. A program that reads a file follows the complete program that writes this file."""
     for reader, writer in islice(_list_pairs(programs), MAX_PAIRS):
         units = [*writer.units, *reader.units]
         joined = _make_program(units, units, context)
@@ -96,7 +96,7 @@ def _put_writers_first(programs: Sequence[Program], context: AssemblyContext) ->
 
 
 def _list_pairs(programs: Sequence[Program]) -> Iterator[tuple[Program, Program]]:
-    """Yield each program that lacks a file, with each whole program of other parts that names it."""
+    """Yield each program that lacks a file, with each complete program of other parts that names the file."""
     for reader in programs:
         names = [one.name for one in reader.missing if one.kind == "file"]
         for writer in programs if names else ():
@@ -185,7 +185,7 @@ def collect_words(text: str) -> frozenset[str]:
 
 
 def _list_asked(code: str) -> frozenset[str]:
-    """Return what a program takes from its packages, as dotted names, and its texts."""
+    """Return the names that a program uses from its packages, dotted, and its texts."""
     tree = parse_python(code)
     nodes = list(ast.walk(tree)) if tree is not None else []
     dotted = (ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute) and _is_dotted(node))
@@ -199,7 +199,7 @@ def _is_dotted(node: ast.expr) -> bool:
 
 
 def _find_rivals(ranked: Sequence[Program]) -> Ambiguous | None:
-    """Return the two best programs if neither is better, both are whole, and they share little."""
+    """Return the two best programs if neither is better, both are complete, and they share little."""
     if len(ranked) < 2 or ranked[0].score - ranked[1].score > 1.0:
         return None
     first, second = ranked[0], ranked[1]

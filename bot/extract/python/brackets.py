@@ -1,7 +1,7 @@
-"""Mend a statement that lacks one closing bracket, or has one too many, where one place comes into question. Pure.
+"""Repair a statement that lacks one closing bracket or has one too many, if only one place is possible. Pure.
 
-The program must use the statement: it calls something, and every name in it is bound above, built in or well known.
-So prose and output, which do not parse either, stay as they are.
+The statement must be code of the program: it calls something, and every name in it is bound above, built in or well
+known. So prose and output, which do not parse either, do not change.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from bot.extract.python.parse import parse_python, split_statements
 from bot.extract.types import Repair
 
 MAX_MENDED = 3
-"""Statements of one text. A text with more is no program with a slip."""
+"""Largest number of statements in one text. A longer text is not a program with a typing error."""
 MAX_CHARS = 2_000
-"""A longer statement is not mended."""
+"""A longer statement is not repaired."""
 MAX_TRIES = 300
 """Changes that are tried for one text. Long output may look like many damaged statements."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def mend_brackets(text: str, first: int = 1) -> tuple[str, tuple[Repair, ...]]:
-    """Return ``text`` with the brackets of damaged statements mended, and a repair for each; else ``text`` itself.
+    """Return ``text`` with the brackets of damaged statements repaired, and a repair for each; else ``text`` itself.
 
     ``first`` is the number of its first line.
     """
@@ -46,7 +46,7 @@ def mend_brackets(text: str, first: int = 1) -> tuple[str, tuple[Repair, ...]]:
 
 
 def _choose_change(changes: Iterable[tuple[str, str]], bound: set[str]) -> tuple[str, str] | None:
-    """Return the mended text of a statement and the change in words; None unless exactly one program comes out."""
+    """Return the repaired text of a statement and the change in words; None unless exactly one program results."""
     found: dict[str, tuple[str, str]] = {}
     for text, words in changes:
         tree = parse_python(text)
@@ -59,12 +59,12 @@ def _choose_change(changes: Iterable[tuple[str, str]], bound: set[str]) -> tuple
 def _list_changes(text: str, first: int) -> Iterator[tuple[str, str]]:
     """Yield ``text`` with one closing bracket left out, or added at the end of a row; and the change in words.
 
-    No words for a bracket behind a comma: there the arguments went on, and their rest is not in the text.
+    The words are empty for a bracket after a comma: more arguments followed, and they are not in the text.
     """
     if len(text) > MAX_CHARS:
         return
     opened: list[str] = []
-    ends: dict[int, tuple[int, str]] = {}  # row → place behind its code, and the bracket that is open there
+    ends: dict[int, tuple[int, str]] = {}  # row → position after its code, and the bracket that is open there
     row = place = 0
     for found in (*PYTHON_TOKEN.finditer(text), None):
         until = found.start() if found is not None else len(text)

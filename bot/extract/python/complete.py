@@ -50,13 +50,13 @@ def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> 
             continue
         line = f"{name} = {value}"
         first = min([user.lineno, *(one.lineno for one in getattr(user, "decorator_list", ()))])
-        rows[first - 1] = f"{line}\n{rows[first - 1]}"  # a row keeps its place until all are written
+        rows[first - 1] = f"{line}\n{rows[first - 1]}"  # a row keeps its position until all are written
         repairs[name] = Repair(kind=ASSUME_VALUE, detail=line)
     return "\n".join(rows), repairs
 
 
 def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[Repair, ...]]:
-    """Leave out imports of packages that no testcase may install, where the code does not use them.
+    """Leave out imports of packages that no testcase may install, if the code does not use them.
 
     Such a package is often one that draws a picture. An import that the report mentions stays: the import itself may
     fail. The rows of the code keep their numbers.
@@ -85,7 +85,7 @@ def _is_refused(module: str, mentioned: frozenset[str]) -> bool:
 
 
 def _find_header_end(code: str) -> int:
-    """Return the row behind the docstring and the ``from __future__`` imports."""
+    """Return the row after the docstring and the ``from __future__`` imports."""
     tree = parse_python(code)
     row = 0
     for node in tree.body if tree else ():

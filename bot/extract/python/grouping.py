@@ -26,7 +26,7 @@ class Unit:
     acts: bool
     """True if a top-level statement is more than an import, a definition or a constant."""
     entries: tuple[str, ...]
-    """Functions to call where no statement acts: ``main``, tests."""
+    """Functions to call if no statement acts: ``main``, tests."""
     imports: frozenset[str]
     """Imported top-level packages."""
 
@@ -94,7 +94,7 @@ def is_decoy(unit: Unit) -> bool:
 
 
 def _is_excerpt(unit: Unit) -> bool:
-    """True for a passage of the library's source that does not act: no testcase, even as the only code."""
+    """True for a passage of the library's source that does not act. It is not a testcase, even as the only code."""
     if unit.acts or unit.tree is None:
         return False
     if any(isinstance(node, ast.ImportFrom) and node.level for node in unit.tree.body):
@@ -103,7 +103,7 @@ def _is_excerpt(unit: Unit) -> bool:
 
 
 def _has_elided_code(tree: ast.Module) -> bool:
-    """True if a function holds ``...`` beside other statements. A function of ``...`` alone is a stub."""
+    """True if a function contains ``...`` beside other statements. A function of ``...`` alone is a stub."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.body) > 1)
     return any(_is_ellipsis(statement) for function in functions for statement in function.body)
 
@@ -155,7 +155,7 @@ def _index_providers(units: Sequence[Unit]) -> dict[str, list[int]]:
 def _collect_needed(seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> tuple[int, ...]:
     """Return ``seed`` and the units that bind its names, directly or through each other.
 
-    The units stand in document order, but units below the seed come before the seed, which needs them.
+    The units are in document order, except that units below the seed precede the seed, which needs them.
     """
     group = [seed]
     pending = deque(units[seed].names.free)
@@ -176,7 +176,7 @@ def _collect_needed(seed: int, units: Sequence[Unit], providers: Mapping[str, li
 def _find_provider(name: str, seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> int | None:
     """Return the nearest unit above ``seed`` that binds ``name``, else the nearest below.
 
-    For a well-known name, only a unit of imports is worth joining, not another whole program.
+    For a well-known name, only a unit of imports is joined, not another complete program.
     """
     known = has_known_import(name)
     fit = [i for i in providers.get(name, ()) if i != seed and _can_provide(units[i], known)]

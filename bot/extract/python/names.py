@@ -157,7 +157,7 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
 
 
 def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, and the full name of what it stands for."""
+    """Yield each name that an import binds, and the full name of the imported object."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
@@ -167,7 +167,7 @@ def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _resolve(called: str, imported: Mapping[str, str]) -> str:
-    """Return the full name of a function that is called by a name of the program's own choice."""
+    """Return the full name of a function that the program calls by a name of its own."""
     first, dot, rest = called.partition(".")
     return f"{imported.get(first, first)}{dot}{rest}"
 
@@ -202,7 +202,7 @@ _OUTPUT_KEYWORDS = {"output_file", "output", "out", "output_path", "outfile", "s
 
 
 def _find_command_outputs(node: ast.List | ast.Tuple, constants: dict[str, str]) -> Iterator[str]:
-    """Yield the words behind ``-o`` in a list of words, and in ``--output=@c.npy``."""
+    """Yield the words after ``-o`` in a list of words, and in ``--output=@c.npy``."""
     for word in node.elts:
         if isinstance(word, ast.Constant) and isinstance(word.value, str):
             yield from _OUTPUT_WORD.findall(word.value)
@@ -221,7 +221,7 @@ _SHELLS = {"system", "popen", "Popen", "run", "call", "check_call", "check_outpu
 
 
 def _read_command(node: ast.expr, constants: dict[str, str]) -> str | None:
-    """Return the text of a command, also where the program splits the text into words."""
+    """Return the text of a command, even if the program splits the text into words."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="shlex"), attr="split"), args=[text, *_]):
             return _read_path(text, constants)
@@ -232,7 +232,7 @@ def _read_command(node: ast.expr, constants: dict[str, str]) -> str | None:
 
 
 def _find_shell_outputs(command: str) -> Iterator[str]:
-    """Yield the files that a command writes: behind ``-o``, ``--output`` or ``>``."""
+    """Yield the files that a command writes: after ``-o``, ``--output`` or ``>``."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -273,7 +273,7 @@ def _find_string_constants(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _read_path(node: ast.expr, constants: dict[str, str], depth: int = 0) -> str | None:
-    """Return the path that an expression stands for; None if the text does not spell the path out."""
+    """Return the path that an expression gives; None if the text does not contain the path."""
     if depth > 8:
         return None
     match node:

@@ -1,8 +1,8 @@
 """Cut text into top-level Python statements and parse each by itself. Linear; no statement is ever run.
 
-A fence often holds more than code: a prompt, output, a traceback. Such text must not hide the code around it, so the
-statements are found by a scanner that knows only strings and brackets. The error-tolerant parser parso was rejected:
-its time is quadratic in escaped quotes (7 s for 16 KB), and 64 KB of open brackets take 9 s.
+A fence often contains more than code: a prompt, output, a traceback. Such text must not hide the code around it, so
+the statements are found by a scanner that knows only strings and brackets. The error-tolerant parser parso was
+rejected: its time is quadratic in escaped quotes (7 s for 16 KB), and 64 KB of open brackets take 9 s.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse_python(text: str) -> ast.Module | None:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """True for a string that stands alone."""
+    """True for a statement that is only a string."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -149,7 +149,7 @@ class _Scan:
             at = self._take_token(found[0], row, line, found.end(), unclosed)
 
     def _take_token(self, token: str, row: int, line: str, at: int, unclosed: set[str]) -> int:
-        """Read ``token``, which ends at offset ``at``. Return the offset to go on from."""
+        """Read ``token``, which ends at offset ``at``. Return the offset at which to continue."""
         if token == "\\":
             self.continued = True
         elif token in ("'''", '"""'):

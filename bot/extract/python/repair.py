@@ -15,7 +15,7 @@ from bot.extract.types import Repair
 def dedent_text(text: str) -> str:
     """Remove the common indentation. Unlike `textwrap.dedent`, cut mixed tabs and spaces, each as one column.
 
-    A string of several rows whose content stands at the margin already stays as it is.
+    A string of several rows whose content is at the margin does not change.
     """
     margin = measure_margin(text)
     if not margin:
@@ -71,7 +71,7 @@ def drop_line_numbers(text: str) -> str:
     code = dedent_text("".join(f"{row['code'] or ''}\n" for row in found if row is not None))
     tree = parse_python(code)
     acts = tree is not None and any(isinstance(node, ast.Import | ast.ImportFrom | ast.Assign) for node in tree.body)
-    return code if acts else text  # a table of figures stays
+    return code if acts else text  # a table of figures does not change
 
 
 def make_dedent_repair(margin: int) -> Repair:

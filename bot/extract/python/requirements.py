@@ -56,7 +56,7 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
     known = {**DISTRIBUTIONS, **(extra or {})}
     described = find_toolchain(toolchain)
     behind = described.REPORTS.python.submodule_requirements
-    # A package that the compiler once shipped is no file of the reporter: the run tells where it is gone.
+    # A package that the compiler once shipped is not a file of the reporter: the run shows where it is gone.
     provided = described.PROVIDES | {entry.old for entry in described.DRIFT if entry.kind == "module"}
     needed: dict[str, None] = {}
     unknown: dict[str, None] = {}

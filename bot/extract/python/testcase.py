@@ -42,7 +42,7 @@ from runners.core.toolchain.reports import DeviceText, ReportAge
 
 
 def extract_python(parsed: ParsedIssue, toolchain: str, allowed: Mapping[str, str] | None) -> Extraction | None:
-    """Return the Python testcase of an issue, or None if the issue holds no Python.
+    """Return the Python testcase of an issue, or None if the issue contains no Python.
 
     ``allowed`` extends the allow-list of imports (import name → distribution).
     """
@@ -102,9 +102,9 @@ def _reject_question(parsed: ParsedIssue, repro: Repro) -> NoRepro | None:
 def _reject_foreign(parsed: ParsedIssue, repro: Repro, allowed: Mapping[str, str]) -> NoRepro | None:
     """Refuse a program that never names the compiler, such as the same call in another framework.
 
-    The compiler has no part in how such a program ends. A missing module, and a package that the operator allows, may
-    call the compiler. So may another package, if the quoted stack goes through the compiler, or a comment names the
-    compiler (``JAX_PLATFORMS=iree_cpu``): its plug-in is missing.
+    The compiler does not affect the end of such a program. A missing module, and a package that the operator allows,
+    may call the compiler. Another package may call it if the quoted stack goes through the compiler, or if a comment
+    names the compiler (``JAX_PLATFORMS=iree_cpu``): its plug-in is missing.
     """
     packages = vocabulary_of(repro.testcase.toolchain).python.packages
     named = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, sorted({*packages, *allowed}))) + ")", re.I)
@@ -159,7 +159,7 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     testcase = _make_testcase(replace(program, code=code), toolchain)
     unquoted = claim.kind is ClaimKind.ERROR and claim.signature is None
     if unquoted and not calls_it_an_error(parsed.issue.title) and find_printed_rows(testcase):
-        shown = list_shown_values(parsed.document, parsed.pieces)  # the program compares what it prints
+        shown = list_shown_values(parsed.document, parsed.pieces)  # the program compares its printed values
         claim = msgspec.structs.replace(claim, kind=ClaimKind.WRONG_RESULT, shown=shown)
     if reads_arguments(code):
         runs = find_arguments(parsed.pieces)
@@ -189,9 +189,9 @@ def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Col
 
 
 def _find_given_files(pieces: Sequence[Piece], missing: Sequence[Missing]) -> dict[str, Piece]:
-    """Return the programs of the report that stand for files which the Python reads.
+    """Return the programs of the report that are the files which the Python reads.
 
-    A program stands for the file that has its name. The only program without a name stands for the only such file.
+    A program is the file that has its name. The only program without a name is the only such file.
     """
     wanted = [one.name for one in missing if one.kind == "file" and _PROGRAM_FILE.search(one.name)]
     programs = [piece for piece in pieces if piece.kind is Kind.MLIR and piece.cue not in _NO_INPUT]
@@ -208,7 +208,7 @@ _NO_INPUT = frozenset({Cue.OUTPUT, Cue.EXPECTED, Cue.QUOTED})
 
 
 def _tells_value(parsed: ParsedIssue) -> bool:
-    """True if sentences alone tell the value: the report shows no output, and no error."""
+    """True if only sentences give the value: the report shows neither output nor an error."""
     shown = (Kind.OUTPUT, Kind.TRACEBACK)
     return parsed.signature is None and not any(piece.kind in shown for piece in parsed.pieces)
 
@@ -243,7 +243,7 @@ def _read_silent(code: str) -> list[ast.stmt]:
 
 
 def _print_value(rows: list[str], node: ast.stmt, form: str) -> bool:
-    """Put an expression statement into ``form``; False if it is none, or shares its rows with other code."""
+    """Put an expression statement into ``form``. False for other statements, and if it shares its rows with code."""
     if not isinstance(node, ast.Expr) or isinstance(node.value, ast.Constant) or node.end_lineno is None:
         return False
     first, last = node.lineno - 1, node.end_lineno - 1
@@ -283,7 +283,7 @@ def _only_imports(program: Program) -> bool:
 
 
 def _is_about_import(parsed: ParsedIssue) -> bool:
-    """True if the text says that an import of Python fails: a sentence names the import, or the error quotes it.
+    """True if the text states that an import of Python fails: a sentence names the import, or the error quotes it.
 
     A model may be imported too, by a call.
     """
@@ -307,9 +307,9 @@ _IMPORT_ROW = re.compile(r"^[ \t>]*(?:from [\w.]+ import \w|import \w)[^\n]*$", 
 
 
 def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:
-    """True if the text says that reading a definition fails.
+    """True if the text states that parsing a definition fails.
 
-    It names the parser, quotes its diagnostic, or says that running the program as it stands crashes or ends with the
+    It names the parser, quotes its diagnostic, or states that running the unchanged program crashes or ends with the
     quoted error.
     """
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):

@@ -19,8 +19,8 @@ _PARSER = re.compile(r"\bpars(?:e[sdr]?|ing|able)\b", re.I)
 def extract_text_program(parsed: ParsedIssue, toolchain: str) -> Repro | None:
     """Return the testcase of the last whole program in the compiler's own language; None without one.
 
-    Only for an error or a crash: a report of wrong values means its own inputs. If the report names the parser, the
-    text is only read, since compiling could fail in another way.
+    Only for an error or a crash: a report of wrong values needs its own inputs. If the report names the parser, the
+    text is only parsed, since compiling could fail in another way.
     """
     words = vocabulary_of(toolchain).python.text_program
     if words is None:

@@ -1,4 +1,4 @@
-"""Cut a document into pieces: a fence may hold code, a prompt, output and a traceback one after another."""
+"""Cut a document into pieces: a fence may contain code, a prompt, output and a traceback one after another."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ _PRINTED_IN = {IssueSection.ACTUAL: Cue.OUTPUT, IssueSection.EXPECTED: Cue.EXPEC
 def _mark_printed(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Give the cue of output to a program below another one that a command prints.
 
-    It stands below the command alone, or without words in a section about the output. The first of several programs
-    is no output if nothing stands above it, whatever its words: a program above would have to print it.
+    It is directly below the command, or without words in a section about the output. The first of several programs is
+    not output if nothing is above it, whatever its words: a program above would have to print it.
     """
     has_program, programs = False, [piece for piece in pieces if piece.kind is Kind.MLIR]
     above: Piece | None = None
     for piece in pieces:
         typed = above is not None and above.kind is Kind.SHELL and above.block == piece.block
         if typed and piece.kind is Kind.FRAGMENT and piece.cue is Cue.NONE:
-            piece = replace(piece, cue=Cue.OUTPUT)  # operations without a function are no input of the command
+            piece = replace(piece, cue=Cue.OUTPUT)  # operations without a function are not the command's input
         if piece in programs[:1] and programs[1:] and piece.cue is Cue.OUTPUT and piece is pieces[0]:
             piece = replace(piece, cue=Cue.NONE)
         if has_program and piece.kind in (Kind.MLIR, Kind.FRAGMENT):
@@ -176,7 +176,7 @@ def split_block(block: CodeBlock) -> list[Piece]:
     word = re.sub(r"[^\w+#-]", " ", block.info.lower()).strip().partition(" ")[0]
     if word in _DIFF_INFO or re.match(r"diff --git |--- a/|@@ -\d", text):
         return read_added_tests(whole) or [replace(whole, kind=Kind.DIFF)]
-    if is_interpreter_session(text) and parse_python(text) is None:  # it parses if the prompts are in a docstring
+    if is_interpreter_session(text) and parse_python(text) is None:  # a text with prompts in a docstring parses
         return split_interpreter_session(whole)
     labelled_otherwise = classify_text(text) is Kind.MLIR  # people label MLIR as llvm, c or json for its colours
     if (word in _CONFIG_INFO and not labelled_otherwise) or is_environment(text):
@@ -210,9 +210,9 @@ def _make_piece(block: CodeBlock) -> Piece:
         text, info = inner["code"], inner["info"]
         lines = (lines[0] + 1, max(lines[0] + 1, lines[1] - 1))
     if block.shape is Shape.INDENTED and text.count("`") == 1:
-        text = _LAST_TICK.sub("", text)  # the other one stands in the paragraph above
+        text = _LAST_TICK.sub("", text)  # the other backtick is in the paragraph above
     if block.shape is Shape.HTML and "&" in text:
-        text = html.unescape(text)  # the page shows the text of <pre> like this: it is no repair
+        text = html.unescape(text)  # the page shows the text of <pre> like this: it is not a repair
     return Piece(
         kind=Kind.OUTPUT,
         text=drop_line_numbers(text),

@@ -1,4 +1,4 @@
-"""Find the cells of a notebook that stand in the prose: ``In [2]: `f(x)` ``."""
+"""Find the cells of a notebook in the prose: ``In [2]: `f(x)` ``."""
 
 from __future__ import annotations
 

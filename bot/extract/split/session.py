@@ -1,4 +1,4 @@
-"""Split terminal and interpreter sessions: commands, here-documents and prompts on one side, output on the other."""
+"""Split terminal and interpreter sessions into commands, here-documents and prompts, and their output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def split_interpreter_session(piece: Piece) -> list[Piece]:
         wished = piece.cue is Cue.EXPECTED and piece.section is not IssueSection.EXPECTED
         cue = (
             Cue.NONE if wished else piece.cue
-        )  # the words above may tell the right value: a session shows the real one
+        )  # the words above may give the right value: a session shows the real one
         pieces.append(replace(piece, kind=kind, text=printed + "\n", cue=cue))
     return pieces
 
@@ -145,7 +145,7 @@ _SECOND_PROMPT = re.compile(r"\s{0,8}>(?: |$)")
 _OPEN_COMMAND = re.compile(
     r"(?:\\|\bdo|\||&&|<<-?\s*['\"]?\w{1,40}['\"]?[^\n]{0,200})\s*$|^\s{0,8}\S{0,80}[$#%] for \w"
 )
-"""The end of a row behind which the shell asks for more, or the beginning of a loop."""
+"""The end of a row after which the shell asks for more, or the beginning of a loop."""
 
 
 def _is_typed(rows: Sequence[str], row: int) -> bool:
@@ -159,7 +159,7 @@ def _is_typed(rows: Sequence[str], row: int) -> bool:
 
 
 def _expand_variables(rows: list[str]) -> list[str]:
-    """Replace the shell variables that rows above assign plain words to. Other expansions stay as they are."""
+    """Replace the shell variables that rows above assign plain words to. Other expansions do not change."""
     known: dict[str, str] = {}
     expanded = []
     for row in rows:
@@ -192,7 +192,7 @@ _ASSIGNS = re.compile(r"\s{0,8}(?:export )?[A-Za-z_]\w{0,40}=\S")
 
 
 def _find_loop_end(rows: Sequence[str], row: int) -> int | None:
-    """Return the row behind ``done`` of a loop in several rows that begins at ``row``; None for any other row."""
+    """Return the row after ``done`` of a loop in several rows that begins at ``row``; None for any other row."""
     head = _LOOP_HEAD.match(rows[row])
     below = rows[row + 1].strip() if row + 1 < len(rows) else ""
     if head is None or not (head["do"] or (head.end() == len(rows[row].rstrip()) and below == "do")):
@@ -216,7 +216,7 @@ _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?\s*(['\"]?)(\w{1,40})\1")
 
 
 def _find_command_end(rows: Sequence[str], row: int) -> int:
-    """Return the row behind the command that begins at ``row``."""
+    """Return the row after the command that begins at ``row``."""
     if found := _HEREDOC.search(rows[row]):
         return next((end + 1 for end in range(row + 1, len(rows)) if rows[end].strip() == found[2]), len(rows))
     if (end_of_loop := _find_loop_end(rows, row)) is not None:
@@ -307,7 +307,7 @@ def read_argument_program(piece: Piece) -> Piece | None:
 _VERSION_QUERY = re.compile(
     r"\s*(?:(?:import|from) [\w., ]{1,200}+;?\s*){1,8}+print\([^\n;]{0,200}?version[^\n;]{0,200}\)\s*", re.I
 )
-"""A program that prints nothing but versions describes the environment."""
+"""A program that prints only versions describes the environment."""
 
 
 def read_argument(command: str) -> str | None:
@@ -328,7 +328,7 @@ _SHOW = re.compile(
 def name_shown_files(parts: Sequence[Piece]) -> Iterator[Piece]:
     """Yield ``parts``. The part below ``$ cat model.mlir`` gets the name of that file.
 
-    A file that a program above has written is output, and no part of the testcase.
+    A file that a program above has written is output, and not part of the testcase.
     """
     name, above, written = "", "", False
     for part in parts:

@@ -1,4 +1,4 @@
-"""Code that an author put between single backticks, over several rows or row by row, or into a quotation."""
+"""Read code between single backticks, over several rows or row by row, and code in a quotation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _WHOLE = re.compile(r" {0,3}`(?P<code>[^`]+)`\s*")
 _QUOTED = re.compile(r" {0,3}>(?: (?P<code>.*)|\s*)")
 MAX_SPAN_ROWS = 300
 MAX_FAILED = 100
-"""Candidates that are no Python, after which no more are tried: each row of a hostile text may begin one."""
+"""Largest number of candidates that are not Python: each row of a hostile text may begin one."""
 
 
 def uncover_spans(source: Sequence[str]) -> tuple[str, ...]:
     """Return the rows of a text without the backticks around Python, or the marks of a quotation; as many as before.
 
-    A blank row ends a code span on the page, and not in the author's mind. The backtick behind the last row would
-    make that row no code: the program would run without its last call.
+    A blank row ends a code span on the page, but not for the author. With its backtick, the last row would not parse,
+    and the program would run without its last call.
     """
     rows = list(source)
     at = failed = 0
@@ -68,7 +68,7 @@ def _read_rows(source: Sequence[str], begin: int) -> list[str]:
 
 
 def _read_quotation(source: Sequence[str], begin: int) -> list[str]:
-    """Return the rows of a quotation from an import on, without their marks; empty if none is imported there."""
+    """Return the rows of a quotation from an import on, without their marks; empty without an import."""
     found = [_QUOTED.fullmatch(row) for row in source[begin : begin + MAX_SPAN_ROWS]] if ">" in source[begin] else []
     inner = [row["code"] or "" for row in takewhile(lambda row: row is not None, found) if row is not None]
     return inner if inner and IMPORT_ROW.match(inner[0]) else []

@@ -1,4 +1,4 @@
-"""Tell the statements of the reporter's program from the output that is pasted around them."""
+"""Separate the statements of the reporter's program from the output around them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PYTHON_INFO = {"python", "py", "python3", "py3", "pycon", "ipython", "ipynb", "p
 
 
 def is_python_program(text: str, labelled: bool) -> bool:
-    """True if ``text`` parses and does something. An unlabelled text must hold more than bare values."""
+    """True if ``text`` parses and does something. An unlabelled text must contain more than bare values."""
     tree = parse_python(dedent_text(text))
     if tree is None or not any(is_substantive(node) for node in tree.body):
         return False
@@ -36,7 +36,7 @@ def _is_bare_value(node: ast.stmt) -> bool:
 
 
 def may_be_python(text: str, word: str) -> bool:
-    """True if the label ``word``, an import, a definition or most rows say that ``text`` is Python."""
+    """True if the label ``word``, an import, a definition or most rows show that ``text`` is Python."""
     if word in PYTHON_INFO:
         return True
     statements = split_statements(dedent_text(text))
@@ -48,7 +48,7 @@ def may_be_python(text: str, word: str) -> bool:
 
 
 def is_substantive(node: ast.stmt) -> bool:
-    """True for a statement that output and prose do not parse as by accident."""
+    """True for a statement that is not output or prose which parses by accident."""
     match node:
         case ast.Expr(value=ast.List() | ast.Tuple() | ast.Set() | ast.Dict()):
             return False  # ``[tensor(1.), tensor(2.)]`` is the printed value far more often than a statement
@@ -131,7 +131,7 @@ _DOING = (
 
 
 def record_left_out(code: Piece, statements: Sequence[Statement]) -> Piece:
-    """Record the ``statements`` that have an effect, or are damaged code: the program is not the reporter's then."""
+    """Record the ``statements`` that have an effect or are damaged code. Without them, the program is another one."""
     repairs = [
         Repair(kind=DROP_CODE, detail=f"left out {statement.text.strip()[:80]!r}")
         for statement in statements
@@ -141,7 +141,7 @@ def record_left_out(code: Piece, statements: Sequence[Statement]) -> Piece:
 
 
 MAX_RECORDED = 20
-"""One statement left out decides as much as a thousand."""
+"""One statement is enough: it decides as much as a thousand."""
 
 
 def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> Piece:
@@ -242,7 +242,7 @@ def _is_stop(statement: Statement) -> bool:
 
 
 def _has_more_code(good: Sequence[bool], at: int) -> bool:
-    """True if more than a stray line of code follows. The text at ``at`` was then output in between."""
+    """True if more than a stray line of code follows. Then the text at ``at`` is output in between."""
     return sum(good[at + 1 : at + 60]) >= 2
 
 

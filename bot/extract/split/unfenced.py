@@ -1,4 +1,4 @@
-"""Find code that stands in the prose without a fence."""
+"""Find code in the prose without a fence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_UNFENCED_ROWS = 2_000
 
 
 def find_unfenced_code(document: Document) -> Iterator[Piece]:
-    """Yield the programs and the MLIR functions that stand outside fences, in document order.
+    """Yield the programs and the MLIR functions outside fences, in document order.
 
     A program reaches from an import row to the last statement that parses. Below a heading that announces the steps
     to reproduce, other rows of code begin a program too; and in a text without a fence, rows that call the compiler.
@@ -58,9 +58,10 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
 
 
 def find_code_in_sentence(document: Document) -> Piece | None:
-    """Return the only code span of the prose that is a whole program: it calls the compiler and needs no other name.
+    """Return the only code span of the prose that is a complete program: it calls the compiler and needs no other
+    name.
 
-    What stands around the span may be code as well, so it is recorded as left out.
+    The text around the span may be code as well, so it is recorded as left out.
     """
     spans = ((prose, span) for prose in document.prose for span in find_code_spans(prose.text))
     return _make_only([(prose, span) for prose, span in spans if _is_program(span)])
@@ -73,7 +74,7 @@ def find_command_in_sentence(document: Document) -> Piece | None:
 
 
 def find_mlir_in_sentence(document: Document) -> Piece | None:
-    """Return the only code span of the prose that is a whole MLIR function: its braces hold a return."""
+    """Return the only code span of the prose that is a complete MLIR function: its braces contain a return."""
     spans = ((prose, span.strip()) for prose in document.prose for span in find_code_spans(prose.text))
     return _make_only([(prose, span) for prose, span in spans if _is_mlir_function(span)], Kind.MLIR)
 
@@ -133,7 +134,7 @@ _PROMPTED = re.compile(r" {0,3}>>> \S")
 
 
 def _read_session(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
-    """Return an interpreter session in the prose, as it stands there, and the row to go on from.
+    """Return an interpreter session in the prose, unchanged, and the row at which to continue.
 
     Markdown takes the prompts for nested quotations. A blank row ends the session, unless a prompt follows.
     """
@@ -150,7 +151,7 @@ def _read_session(document: Document, begin: int, end: int) -> tuple[Piece | Non
 
 
 def _record_lost_rows(piece: Piece, rows: Sequence[str]) -> Piece:
-    """Record code among the ``rows`` below a program: the program may go on after a sentence."""
+    """Record code among the ``rows`` below a program: the program may continue after a sentence."""
     if piece.kind is not Kind.PYTHON or not any(row.strip() for row in rows):
         return piece
     statements = list(iter_statements(rows))
@@ -218,11 +219,11 @@ def _find_open_ranges(document: Document) -> Iterator[tuple[int, int]]:
 
 
 MIN_CALLS = 3
-"""Rows of a program that call the compiler, where nothing else says that a program begins."""
+"""Minimum number of rows that call the compiler, if nothing else shows that a program begins."""
 
 
 def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) -> tuple[Piece | None, int]:
-    """Return the program that starts at row ``begin``, if there is one, and the row to go on from.
+    """Return the program that starts at row ``begin``, if there is one, and the row at which to continue.
 
     A program without an import has at least two statements, and ``calls`` rows that name the compiler.
     """
@@ -252,9 +253,9 @@ def _read_python(document: Document, begin: int, end: int, *, calls: int = 1) ->
 
 
 def _find_next_start(document: Document, begin: int, window: Sequence[str]) -> int:
-    """Return the next row where code may begin, if the statement at row ``begin`` is no Python.
+    """Return the next row where code may begin, if the statement at row ``begin`` is not Python.
 
-    The rows inside brackets that stay open, or below decorators without a function, begin no other program. Each of
+    Rows inside brackets that stay open, or below decorators without a function, do not begin another program. Each of
     them would be read up to the same end again.
     """
     failed = next(iter_statements(window)).rows
@@ -266,7 +267,7 @@ def _find_next_start(document: Document, begin: int, window: Sequence[str]) -> i
 def _straighten_statements(rows: Sequence[str]) -> tuple[Sequence[str], tuple[int, ...]]:
     """Return the rows of a program with plain punctuation in each statement that needs it, and the changed rows.
 
-    The rows are read up to the first statement that is no Python either way.
+    The rows are read up to the first statement that is not Python either way.
     """
     done, changed = list(rows), list[int]()
     for statement in iter_statements(rows):
@@ -283,7 +284,7 @@ def _straighten_statements(rows: Sequence[str]) -> tuple[Sequence[str], tuple[in
 
 
 def _read_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
-    """Return the MLIR from row ``begin`` to the closing brace, if there is one, and the row to go on from.
+    """Return the MLIR from row ``begin`` to the closing brace, if there is one, and the row at which to continue.
 
     The aliases in the rows above belong to it. The first row of a quotation has a quotation mark.
     """

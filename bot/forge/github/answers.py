@@ -33,7 +33,7 @@ class NotFound(Exception):
 
 @contextmanager
 def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[None]:
-    """Raise PyGithub's exceptions as ours; ``subject`` says in the message which request failed.
+    """Raise PyGithub's exceptions as ours; ``subject`` names the failed request in the message.
 
     Raises:
         NotFound: status 404 or 410, if ``may_be_missing``.
@@ -57,7 +57,7 @@ def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[
         why = f"GitHub cannot be reached for {subject} ({type(error).__name__})"
         raise InfraError(f"{why}: check the network, and try again") from None
     except (ValueError, RuntimeError, AssertionError) as error:
-        # PyGithub raises these for an answer that is no JSON, lacks a field, or redirects elsewhere.
+        # PyGithub raises these for an answer that is not JSON, lacks a field, or redirects elsewhere.
         raise InfraError(
             f"GitHub's answer for {subject} cannot be read ({type(error).__name__}): try again"
         ) from None

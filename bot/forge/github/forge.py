@@ -55,14 +55,14 @@ from bot.settings import PATH as SETTINGS_PATH
 from runners.core.errors import InfraError, UserError
 
 FIRST_COMMENTS = 30
-"""A testcase left out of the description usually stands in one of the first comments of its author."""
+"""A testcase that is not in the description is usually in one of the first comments of its author."""
 MAX_LABELLED = 100
 MAX_EVENTS = 1_000
 MAX_REACTIONS = 300
 MAX_SETTINGS = 64 * 1024
 MAX_WAIT = 120
 """Seconds to wait for a rate limit. PyGithub's ``max_rate_limit_wait`` does not cap ``Retry-After``; urllib3's
-``retry_after_max`` does. A limit that lasts longer is an error that says so."""
+``retry_after_max`` does. A longer limit is an error, whose message states this."""
 WRITE_ATTEMPTS = 3
 
 T = TypeVar("T")
@@ -142,7 +142,7 @@ class GithubForge:
         data = self._fetch_if_present(url, f"the permission of an account in {repository}")
         if data is None:
             return Permission.NONE
-        # An organisation's custom role has a name of its own; `permission` then holds the built-in equivalent.
+        # An organisation's custom role has its own name; `permission` then has the built-in equivalent.
         for word in (data.get("role_name"), data.get("permission")):
             if isinstance(word, str) and word.upper() in Permission.__members__:
                 return Permission[word.upper()]
@@ -324,8 +324,8 @@ class GithubForge:
     ) -> T:
         """Send a write. If the answer is lost, send again only if ``find_written`` finds no effect of the first.
 
-        The default finds none, and the write is sent again as it is: right for writes that are the same twice, an
-        edit or a label.
+        The default finds none, and the write is sent again unchanged. This is correct for idempotent writes: an edit
+        or a label.
         """
         for attempt in range(1, WRITE_ATTEMPTS + 1):
             try:

@@ -44,8 +44,8 @@ def render_comparison(report: Report, detail: Detail = DETAILS[0]) -> str:
 def render_failure(report: Report) -> str:
     """Return the observed failure in one line, on the newest release that shows it; empty without a failure.
 
-    Where no run fails as reported, the reported failure stands beside it. Empty too where another fact decides: the
-    fault of the testcase, or the device that is missing.
+    If no run fails as reported, the reported failure is shown beside it. Empty too if another fact decides: the fault
+    of the testcase, or the missing device.
     """
     if report.verdict.kind is VerdictKind.NOT_REPRODUCED:
         return _describe_expected(report)
@@ -99,9 +99,9 @@ def _describe_expected(report: Report) -> str:
 def _pair_lines(printed: str, claim: Claim) -> tuple[str, str]:
     """Return a printed line that the report calls wrong, and the line that the report expects instead.
 
-    Both texts may have lines in common, and lines that tell nothing of the values. So the two lines are those with
-    the longest common beginning. Without an expected line, all printed lines are shown from the wrong one on, because
-    any of them may be the wrong one.
+    Both texts may have common lines, and lines without values. So the two lines are those with the longest common
+    beginning. Without an expected line, all printed lines are shown from the wrong one on, because any of them may be
+    the wrong one.
     """
     actual = [line for line in map(str.strip, claim.actual.splitlines()) if line]
     if printed not in actual:

@@ -18,7 +18,7 @@ MAX_VISIBLE = 3
 
 
 def list_findings(report: Report) -> tuple[Finding, ...]:
-    """The findings to show, each once. A part that the issue lacks is shown with the request for it instead."""
+    """Return the findings to show, each once; none for an issue with missing parts, which the request shows."""
     once = {describe_finding(one): one for one in reversed(_select(report.findings))}
     return () if report.extraction.missing else tuple(reversed(once.values()))
 
@@ -39,7 +39,7 @@ _NAME_A_PASS = {
 
 
 def list_sentences(report: Report) -> tuple[str, ...]:
-    """Return one sentence for each finding that the headline does not state already, unescaped."""
+    """Return one sentence for each finding that the headline does not state, unescaped."""
     headline = report.verdict.headline
     once: dict[str, str] = {}
     for one in list_findings(report):
@@ -72,9 +72,9 @@ _ACCESS = (
 
 
 def _is_shown(finding: Finding, report: Report) -> bool:
-    """True if the table, the headline or a reason says it: devices that differ in outcome, runs that disagree.
+    """True if the table, the headline or a reason states it: devices that differ in outcome, runs that disagree.
 
-    Where the testcase is at fault, it explains the results that depend on other conditions.
+    A testcase at fault explains results that depend on other conditions.
     """
     if finding.kind is FindingKind.DEVICE_SPECIFIC:
         return finding.evidence.get("differ") == OUTCOMES
@@ -87,13 +87,13 @@ def _is_shown(finding: Finding, report: Report) -> bool:
 
 
 def _describes_pass(report: Report, name: str) -> bool:
-    """True if another finding says what the pass does, so that its name alone says less."""
+    """True if another finding states what the pass does, so that its name alone adds nothing."""
     does = _NAME_A_PASS - {FindingKind.GUILTY_PASS}
     return any(one.kind in does and one.evidence.get("pass") == name for one in report.findings)
 
 
 def _excludes_passes(finding: Finding, report: Report) -> bool:
-    """True if the comment says without the finding that no pass is the cause: by the fault of the testcase, in a
+    """True if the comment shows without the finding that no pass is the cause: by the fault of the testcase, in a
     reason, or by the error itself.
 
     An error comes from a check, not from the code that LLVM makes.

@@ -34,7 +34,7 @@ def render_headline(verdict: Verdict) -> str:
 
 
 def render_sentence(verdict: Verdict) -> str:
-    """Return the headline for a place that shows the title already, without repeating the title."""
+    """Return the headline without the title, for a place that already shows the title."""
     label, text = TITLES[verdict.kind], escape_prose(verdict.headline)
     if text.casefold().startswith(f"{label}: ".casefold()):
         text = text[len(label) + 2 :]

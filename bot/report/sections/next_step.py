@@ -1,4 +1,4 @@
-"""The next step for the reader of each verdict: upgrade, commits to look at, or the evidence that is missing."""
+"""The reader's next step for each verdict: upgrade, commits to inspect, or the missing evidence."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _describe_next_step(report: Report) -> str:
         case VerdictKind.INCONCLUSIVE:
             return _ask_for_decision(report) or _offer_another_try(report) or _ASK_FOR_FAILURE
         case VerdictKind.INCOMPLETE:
-            return _ask_for_decision(report)  # after runs of what is there; the missing parts are asked for elsewhere
+            return _ask_for_decision(report)  # the missing parts are requested elsewhere
         case VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
             return ""
         case other:
@@ -74,7 +74,7 @@ def _join(*sentences: str) -> str:
 
 
 def _list_unknown(report: Report) -> str:
-    """Return what may differ on the reporter's machine, and is not in the report."""
+    """Return facts about the reporter's machine that may differ and are not in the report."""
     claim = report.extraction.claim
     wanted = [
         *([] if claim.versions else ["the exact version"]),
@@ -96,13 +96,13 @@ def _ask_for_limit(report: Report) -> str:
 
 
 def _ask_for_decision(report: Report) -> str:
-    """Return the evidence that would settle the verdict, as its reasons say."""
+    """Return the evidence that would settle the verdict, from its reasons."""
     wanted = [one.removeprefix(TO_DECIDE) for one in report.verdict.reasons if one.startswith(TO_DECIDE)]
     return f"what would settle it: {escape_prose('; '.join(wanted))}." if wanted else ""
 
 
 def _offer_another_try(report: Report) -> str:
-    """Return how to run the newest release again; empty if a run of it started: then the failure is not ours."""
+    """Return how to run the newest release again; empty if a run of it started: the failure is not ours then."""
     newest = report.plan.order[-1] if report.plan is not None else ""
     runs = [one.ended for one in report.observations if one.version == newest and one.variant is Variant.ORIGINAL]
     if not runs or not all(isinstance(end, NotRun) and end.cause == "infra" for end in runs):
@@ -117,7 +117,7 @@ def _name_newest(report: Report) -> str:
 
 
 def _confirm_here(report: Report) -> str:
-    """Return where the failure can be seen: on the newest release that fails as posted, else after porting."""
+    """Return where the failure occurs: on the newest release that fails as posted, else after porting."""
     bad = [
         one.version
         for one in report.observations
@@ -156,7 +156,7 @@ def _name_commits(report: Report) -> str:
 
 
 def _explain_unranked(report: Report) -> str:
-    """Return why the commits of the change are not listed, and what lists them; empty without such a reason."""
+    """Return why the commits of the change are not listed, and how to list them; empty without such a reason."""
     if not report.unranked or find_unranked_change(report) is None:
         return ""
     return (
@@ -203,7 +203,7 @@ def _name_fix(report: Report, found: Bisection) -> str:
 def _advise_numbered(report: Report, early: str, forks: Mapping[str, str]) -> str:
     """Return the oldest release after an early build that runs cleanly, ported too.
 
-    A fork cannot be installed instead, and a release with a date for a version has an older package's name.
+    A fork cannot be installed instead. A release with a date as its version has an older package's name.
     """
     order = report.plan.order if report.plan is not None else ()
     clean = {
@@ -248,7 +248,7 @@ _TAG = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 
 def _advise_repair(report: Report) -> str:
-    """Return how to repair the testcase, as far as a run has shown it."""
+    """Return the repair of the testcase, as far as a run has shown it."""
     run = ": a run starts by itself." if report.follows else " and write `/repro run`."
     then = f"If it still fails then, edit the issue{run}"
     for finding in report.findings:
@@ -285,7 +285,7 @@ def _offer_port(report: Report) -> str:
 
 
 def _ask_for_program(report: Report) -> str:
-    """Return what the report could give in place of a part that is out of reach; empty if no part is."""
+    """Return what the report could give instead of an unavailable part; empty if no part is unavailable."""
     kinds = {one.kind for one in report.extraction.missing}
     if SOURCE_SCRIPT in kinds:
         return "add the part of the script that fails, as a program that runs with a release alone."
@@ -318,5 +318,5 @@ def _ask_for_device(report: Report) -> str:
 
 
 def _is_forbidden(seen: Observation) -> bool:
-    """True if a limit of the operator prevented the run, so that another machine would not help."""
+    """True if an operator's limit prevented the run, so that another machine would not help."""
     return isinstance(seen.ended, NotRun) and seen.ended.cause == "forbidden"

@@ -40,7 +40,7 @@ def render_deep_change(report: Report) -> str:
 
 
 def render_landing(report: Report) -> str:
-    """Return ``Fixed in A, first released in B, not in C``; empty where the timeline says all of it."""
+    """Return ``Fixed in A, first released in B, not in C``; empty if the timeline shows all of it."""
     landing = find_landing(report)
     if landing is None:
         return ""

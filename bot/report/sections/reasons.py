@@ -13,14 +13,14 @@ from bot.verdict.rules.phrases import quote_span
 from bot.verdict.verdict import Report, VerdictKind
 
 TO_DECIDE = "to decide: "
-"""Start of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
+"""Prefix of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
 _QUOTED = re.compile(r"`[^`]*`")
 
 
 def list_reasons(report: Report) -> tuple[str, ...]:
     """Return the reasons that lead to the verdict, unescaped, without those that headline or findings state.
 
-    The recorded reason of a run is shown only if no sentence is left that explains the verdict.
+    The recorded reason of a run is shown only if no other sentence explains the verdict.
     """
     if not report.observations:
         return ()
@@ -44,7 +44,7 @@ row of the table states the result of a ported testcase."""
 
 
 def _is_stated(reason: str, report: Report) -> bool:
-    """True if the headline states it in these or other words, or a finding tells the reason of a run."""
+    """True if the headline states it in these or other words, or a finding states the reason of a run."""
     headline = report.verdict.headline
     if reason in headline:
         return True

@@ -20,7 +20,7 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     if any(one.kind in OUT_OF_REACH for one in missing):
         return Section("", "")
     if isinstance(report.extraction, NoRepro) and all(one.kind == "code" for one in missing):
-        missing = ()  # the reason says it, and the request asks for it
+        missing = ()  # the reason states it, and the request asks for it
     shown = missing[: min(MAX_VISIBLE, detail.entries)]
     needs = [f"- {line}" for line in _list_needs(shown)]
     needs += [f"- and {len(missing) - len(shown)} more"] if len(missing) > len(shown) else []

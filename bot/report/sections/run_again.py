@@ -20,7 +20,7 @@ MAX_COMMAND, MAX_COMMANDS, MAX_RANKING = 2_000, 4_000, 500
 
 
 def render_commands(report: Report) -> str:
-    """Return the commands that repeat the telling runs with uv alone, then the command of this project."""
+    """Return the commands that repeat the deciding runs with uv alone, then the command of this project."""
     if not report.observations:
         return ""
     lines = list_shell_lines(report)
@@ -75,9 +75,9 @@ def list_shell_lines(report: Report) -> str:
 
 
 def _choose_runs(report: Report) -> tuple[Observation, ...]:
-    """Return a bad and a good run of one build, or the ends of a change; else the newest run that says the most.
+    """Return a bad and a good run of one build, or the ends of a change; else the newest run with the most evidence.
 
-    A bad run says more than a good one, and a ported run more than a run that shows that a build cannot run the text.
+    A bad run is more evidence than a good one. A ported run is more than a run of a build that cannot run the text.
     Forks are left out: their compiler is inside another package, where ``import`` does not find it.
     """
     device = report.plan.device if report.plan is not None else ""

@@ -40,9 +40,9 @@ def render_summary(report: Report) -> str:
 
 
 def _make_columns(devices: Sequence[str], rows: Sequence[MergedRow]) -> Iterator[list[str]]:
-    """Yield the title and the cells of each device, then one column for all devices that only adapted runs used.
+    """Yield the title and the cells of each device, then one column for all devices with only adapted runs.
 
-    Such runs are few, and a fourth column is wider than the screen of a telephone.
+    Such runs are rare, and a fourth column is wider than the screen of a telephone.
     """
     adapted: list[int] = []
     for i, device in enumerate(devices):
@@ -89,7 +89,7 @@ def _find_reported(report: Report) -> str:
 
 
 def _is_exact(report: Report) -> bool:
-    """True if the report names this very release, so that no other build stands in for it."""
+    """True if the report names exactly this release, so that no other build represents it."""
     named = [one.lstrip("vV") for one in report.extraction.claim.versions]
     return _find_reported(report) in named
 
@@ -115,7 +115,7 @@ def _name_row(row: MergedRow, report: Report, *, several: bool) -> str:
 
 
 def _date_row(row: MergedRow, report: Report) -> str:
-    """Return the day of the release, or the months of several. No line breaks at a hyphen in it."""
+    """Return the day of the release, or the months of several, with hyphens that do not break a line."""
     days = [release.released for version in row.versions if (release := report.find_release(version)) is not None]
     if not days:
         return ""
@@ -148,7 +148,7 @@ def _share_builds(ran: Sequence[tuple[str, ...]], versions: Sequence[str]) -> st
 
 
 def render_all_runs(report: Report, detail: Detail) -> Section:
-    """Return the folded table of every build, variant and repeated run; empty if the summary shows all of it."""
+    """Return the folded table of every build, variant and repeated run; empty if the summary shows all of them."""
     n = len(report.observations)
     if n < 2:
         return Section("", "")

@@ -48,7 +48,7 @@ _DERIVED = {
 
 
 def render_smaller(smaller: Smaller | None, detail: Detail = DETAILS[0]) -> Section:
-    """Return the minimized testcase, and the runs which show that its failure is the same."""
+    """Return the minimized testcase, and the runs that show the same failure."""
     if smaller is None:
         return Section("", "")
     title = f"Smaller testcase: {smaller.after} lines instead of {smaller.before}"
@@ -93,7 +93,7 @@ def render_reproduction(report: Report, detail: Detail) -> Section:
 def render_unapproved(repro: Repro, limit: int) -> str:
     """Return the testcase for the approving person, folded, in at most ``limit`` bytes.
 
-    The issue's text is no substitute: a reader may overlook a part of it that becomes the testcase.
+    The issue's text is not a substitute: a reader may overlook a part of it that becomes the testcase.
     """
     for detail in DETAILS[:-1]:
         files = repro.testcase.files
@@ -111,7 +111,7 @@ def _format_count(n: int, noun: str) -> str:
 
 
 def _render_files(repro: Repro, detail: Detail, *, has_steps: bool = False) -> Iterator[str]:
-    """Yield files, steps, packages and repairs. ``has_steps``: the steps stand in the commands above."""
+    """Yield files, steps, packages and repairs. ``has_steps``: the steps are in the commands above."""
     for name, text in list(repro.testcase.files.items())[: detail.entries]:
         yield f"{quote_code(name)}{_format_provenance(name, repro.spans)}:"
         yield quote_block(cut_middle(text, detail.source), find_language(name))
@@ -144,7 +144,7 @@ def _format_provenance(file: str, spans: Sequence[Span]) -> str:
 
 
 def describe_provenance(span: Span, quote: Callable[[str], str] = quote_code) -> str:
-    """Return where in the issue a part of the testcase stands: ``block 2 (lines 12-48)``.
+    """Return the place of a part of the testcase in the issue: ``block 2 (lines 12-48)``.
 
     ``quote`` escapes a stranger's words, as in `describe_ending`.
     """

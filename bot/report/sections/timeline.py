@@ -25,7 +25,7 @@ class DatedBuild:
 
     @property
     def agreed(self) -> Behaviour | None:
-        """Return the behaviour; None if runs disagree, so that neither the sign of a failure nor a clean one fits."""
+        """Return the behaviour; None if runs disagree: neither the sign of a failure nor of a clean run fits."""
         seen = set(self.behaviours)
         return None if seen & BAD and seen & GOOD else self.behaviours[0]
 
@@ -65,7 +65,7 @@ _SHORT = {
 def list_dated_builds(report: Report) -> tuple[DatedBuild, ...]:
     """Return the builds that ran the testcase on its own device, by the day of their release.
 
-    A ported run stands for its build if only the ported run was good or bad there, as in the table.
+    A ported run represents its build if only the ported run was good or bad there, as in the table.
     """
     if report.plan is None:
         return ()
@@ -104,9 +104,9 @@ MAX_EVENTS, MAX_MARKS = 7, 12
 def render_timeline(report: Report) -> str:
     """Return the timeline as one line: each period of equal outcomes with a sign per release, and the report's day.
 
-    The report's day divides the period in which it lies: a release younger than the report stands behind it. Within
-    about a year, and where two periods begin in one month, the day is shown too. Empty if there is no order to show:
-    one period, and no known day of the report.
+    The report's day divides its period: a release younger than the report is after it. Within about a year, and if
+    two periods begin in one month, the day is shown too. Empty if there is no order: one period, and no known day of
+    the report.
     """
     builds = list_dated_builds(report)
     reported = find_report_day(report)

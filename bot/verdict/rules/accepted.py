@@ -1,6 +1,6 @@
-"""Judge a report that misses an error: the compiler accepts what it should refuse. Pure.
+"""Judge a report about a missing error: the compiler accepts what it should refuse. Pure.
 
-Here a run that ends well shows the failure, and an error in the words of the report is the right answer.
+A run that ends well shows the failure. A run that ends with an error in words of the report is clean.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPEN = "whether the program should be refused, no run can show"
 
 
 def judge_accepted(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where builds accept or refuse what the report wants refused; None for other reports."""
+    """Return the verdict on what the report wants refused, if builds accept or refuse it; None for other reports."""
     if evidence.plan.claim.kind is not ClaimKind.ACCEPTED:
         return None
     accept, refuse = evidence.find_versions(Answer.BAD), evidence.find_versions(Answer.GOOD)
@@ -76,7 +76,7 @@ def _name_subject(evidence: Evidence, versions: Sequence[str]) -> str:
 
 
 def _judge_refused_otherwise(evidence: Evidence) -> Verdict | None:
-    """Return ``not-reproduced`` if the reported build and the newest refuse the program in words of their own."""
+    """Return ``not-reproduced`` if the reported build and the newest refuse the program in their own words."""
     plan, newest = evidence.plan, evidence.plan.order[-1]
     ends = {seen.version: seen for seen in evidence.list_originals()}
     needed = {plan.reported or "", newest}

@@ -37,7 +37,7 @@ from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Say of each version in the headline that is a fork that it is one. The table gives its commit."""
+    """Mark each fork in the headline as a fork. The table gives its commit."""
     headline = verdict.headline
     for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
         parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
@@ -46,7 +46,7 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Add the result of the reporter's own control, which weakens the verdict where the control fails."""
+    """Add the result of the reporter's own control. A failing control weakens the verdict."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     controls = [
@@ -69,9 +69,9 @@ _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKin
 
 
 def weigh_missing_quote(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on clean runs where only words such as "fails" or "cannot" say that an error is reported.
+    """Weaken a verdict on clean runs if only words such as "fails" or "cannot" show that an error is reported.
 
-    What fails without an error message may be a result that no run shows.
+    A failure without an error message may be a result that no run shows.
     """
     claim = evidence.plan.claim
     words_only = claim.kind is ClaimKind.ERROR and claim.signature is None
@@ -81,9 +81,9 @@ def weigh_missing_quote(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on clean runs where an assertion is reported, and the releases are built without assertions.
+    """Weaken a verdict on clean runs if an assertion is reported, and the releases are built without assertions.
 
-    The fault behind the assertion may then show in no run.
+    Then no run may show the fault behind the assertion.
     """
     signature = evidence.plan.claim.signature
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
@@ -95,7 +95,7 @@ def weigh_assertion(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a verdict on clean runs where the report is about another system than that of the runs."""
+    """Withhold a verdict on clean runs if the report is about another system than that of the runs."""
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
         return verdict
     why = f"the report is about {quote_span(evidence.plan.claim.system)}, which no run here used"
@@ -103,7 +103,7 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on runs that count by parts of the printed program which the report names."""
+    """Weaken a verdict on runs that were judged by program parts which the report names."""
     told = any(seen.why in TOLD for seen in evidence.list_originals())
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
@@ -142,7 +142,7 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _describe_change(change: Change) -> str:
-    """Return what the newer program has more or less often of what the report speaks of."""
+    """Return the operations of the report that occur more or less often in the newer program."""
     before, after = (Counter(name for name, *_ in program) for program in (change.before, change.after))
     counted = [name for name in change.names if before[name] != after[name]]
     if not counted:
@@ -160,7 +160,7 @@ def _say_times(count: int) -> str:
 
 
 def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a verdict on an error that the report provokes: what the report is about stands beside the error."""
+    """Withhold a verdict on an error that the report provokes: the report is about something else."""
     if not evidence.plan.claim.intended or verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     why = "the report calls this error its own doing, so it is about something else that the run shows"
@@ -170,14 +170,14 @@ def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh the references for a wrong value: the testcase's own, NumPy, passes left out, releases.
 
-    An error or a crash is always the compiler's; that a value is wrong is only the report's claim. So the verdict is
+    An error or a crash is always the compiler's, but a wrong value is only the report's claim. So the verdict is
     withheld if NumPy computes the value of the failing build. The report is wrong if every release computes the value
     and the definitions of the operations give it, to each printed digit. For a value of every release that no pass
     causes, the verdict is also withheld if no reference differs. LLVM's passes do not count.
 
-    A value that is the same on every release, and that only the report or its testcase calls wrong, has little
-    support. Of 30 such answers to written first looks, 15 were right. The others rested on an expectation of the
-    author alone. Where a pass, another device or a reference changed the value, 24 of 25 were right.
+    A value that is the same on every release, and that only the report or its testcase calls wrong, is weak evidence.
+    In written first looks, half of such answers were wrong (15 of 30): only the author expected another value. If a
+    pass, another device or a reference changed the value, 24 of 25 were right.
     """
     claimed = evidence.plan.claim.kind is ClaimKind.WRONG_RESULT or _fails_own_assertion(evidence)
     if verdict.kind not in _RESTS_ON_A_FAILURE or not claimed:
@@ -194,7 +194,7 @@ def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _fails_own_assertion(evidence: Evidence) -> bool:
-    """True if each failing run ends at an assertion of the testcase, which states what its author expects."""
+    """True if each failing run ends at an assertion of the testcase, which states its author's expectation."""
     failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
     return bool(failing) and all(_ends_at_own_assertion(seen, evidence.plan.testcase.files) for seen in failing)
 
@@ -212,10 +212,10 @@ _FRAME = re.compile(r"^  File \"(?P<file>[^\"\n]{1,400})\", line \d{1,7}[^\n]*\n
 
 
 def _supports(finding: Finding) -> bool:
-    """True if a second computation of the value, or the cause of the failure, speaks against the compiler.
+    """True if a second computation of the value, or the cause of the failure, is evidence against the compiler.
 
-    Devices that differ are two computations, of which at most one is right. A value that follows what new memory
-    holds is wrong, whatever the right value is. A search that found no pass supports no claim.
+    Devices that differ are two computations, of which at most one is right. A value that depends on the content of
+    new memory is wrong, whatever the right value is. A search that found no pass supports no claim.
     """
     if finding.kind is FindingKind.GUILTY_PASS:
         return _names_pass(finding)
@@ -231,7 +231,7 @@ def _names_pass(finding: Finding) -> bool:
 def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     votes = list_votes(evidence)
     verdict = replace(verdict, votes=votes)
-    # Runs are compared as numbers, so that a run with 0 may stand for the reported -0.
+    # Runs are compared as numbers, so a run with 0 may match the reported -0.
     signed = names_negative_zero(evidence.plan.claim.actual)
     defined = any(_is_right_by_definition(one) and not wrote_accused(one, evidence) for one in evidence.findings)
     if verdict.kind is VerdictKind.CONFIRMED and not signed and defined and not _prints_an_input(evidence.plan.claim):
@@ -274,14 +274,14 @@ def _describe_agreement(vote: ReferenceVote) -> str:
 
 
 def _is_right_by_definition(finding: Finding) -> bool:
-    """True if the definitions of the operations give each printed digit of the value that is called wrong."""
+    """True if the definitions of the operations give each printed digit of the value that the report calls wrong."""
     known = finding.evidence
     agrees = get_vote(finding) is Vote.AGREES and known.get("name") == BY_DEFINITION
     return agrees and known.get(EXACT) is True
 
 
 def _prints_an_input(claim: Claim) -> bool:
-    """True if the quoted output has a row for an input: the input may be what is wrong, and not the result."""
+    """True if the quoted output has a row for an input: the input may be wrong, and not the result."""
     return any(map(_INPUT_ROW.match, claim.actual.splitlines()))
 
 
@@ -298,7 +298,7 @@ def _judge_expectation(verdict: Verdict) -> Verdict:
 
 
 def _blame_testcase(verdict: Verdict, fault: str, reason: str) -> Verdict:
-    """Return ``invalid-repro`` in the place of a verdict on the same runs."""
+    """Return ``invalid-repro`` instead of a verdict on the same runs."""
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED,),
@@ -309,10 +309,10 @@ def _blame_testcase(verdict: Verdict, fault: str, reason: str) -> Verdict:
 
 
 def _find_refutation(votes: Sequence[ReferenceVote], evidence: Evidence) -> ReferenceVote | None:
-    """Return the library that computes what the compiler computes, where only the author expects another value.
+    """Return the library that agrees with the compiler, if only the author expects another value.
 
-    ONNX's evaluator shares nothing with the compiler. Where NumPy or an interpreter computes from the compiler's own
-    module, the run must have compared its result by itself: quoted output may be of another build.
+    ONNX's evaluator shares nothing with the compiler. NumPy or an interpreter may compute from the compiler's own
+    module. Then the run itself must have compared its result: quoted output may be of another build.
     """
     if any(one.wrong and one.reference != OWN for one in votes) or evidence.find_disagreeing():
         return None
@@ -340,7 +340,8 @@ _ARRAYS_DIFFER = re.compile(r"Mismatched elements|Not equal to tolerance|Arrays 
 
 
 def _judge_own_reference(verdict: Verdict, right: ReferenceVote) -> Verdict:
-    """Return ``invalid-repro`` for a value that every release and a library compute, unlike the author's formula."""
+    """Return ``invalid-repro`` for a value that contradicts only the author's formula, not any release or a
+    library."""
     short = name_reference(right.reference)
     return _blame_testcase(
         verdict,
@@ -354,9 +355,10 @@ MOST_ROUNDING = 4 * 2**-23
 
 
 def _find_rounding(votes: Sequence[ReferenceVote], evidence: Evidence) -> tuple[ReferenceVote, str] | None:
-    """Return the library that agrees, and the difference, where each failing run compares arrays equal to rounding.
+    """Return the library that agrees, and the difference, if each failing run compares arrays that differ by
+    rounding.
 
-    A pass that changes the last digits is no fault, so the builds without the pass do not count here.
+    A pass that changes the last digits is not at fault, so the builds without the pass do not count here.
     """
     right = next((one for one in votes if not one.wrong and one.reference in (NUMPY, DEFINITIONS, LIBRARY)), None)
     failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
@@ -382,7 +384,7 @@ def _judge_rounding(verdict: Verdict, right: ReferenceVote, by: str) -> Verdict:
 
 
 def weigh_search(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Strengthen a verdict on a failure with what the runs show of its origin: a pass, a crash, a clean release."""
+    """Strengthen a verdict on a failure if the runs show its origin: a pass, a crash, a clean release."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     failing = [seen for seen in evidence.observations if seen.answer is Answer.BAD]
@@ -395,7 +397,7 @@ def weigh_search(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold the verdict on a wrong value where the program reads memory that it never wrote, or out of bounds."""
+    """Withhold the verdict on a wrong value if the program reads memory that it never wrote, or out of bounds."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     kinds = {one.kind for one in evidence.findings if not is_taken_now(one, evidence)}
     if wrong_value and FindingKind.UNINITIALIZED_READ in kinds:
@@ -419,14 +421,14 @@ HOW_TO_CALL = re.compile(
     r"|before (?:calling|using) ",
     re.I,
 )
-"""Messages of any program that say how it has to be called: number of arguments, order of calls and of passes."""
+"""Messages of any program about its correct call: number of arguments, order of calls and of passes."""
 
 
 def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a confirmed error with which every build refuses a text or a request: the rule may be right.
 
-    So may be a new rule, with which newer releases refuse a text that older ones took. A report that appeals to a
-    promise of the tool asks about the rule itself.
+    A new rule, with which newer releases refuse a text that older ones accepted, may be right too. A report that
+    states a promise of the tool asks about the rule itself.
     """
     reads = any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings)
     is_error = evidence.plan.claim.kind is ClaimKind.ERROR
@@ -450,9 +452,9 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a regression whose failure is that newer releases do not know a name of the testcase.
+    """Withhold a regression if newer releases fail because they do not know a name of the testcase.
 
-    An operation or a flag that was renamed or removed on purpose fails in the same way.
+    An operation or a flag that was intentionally renamed or removed fails in the same way.
     """
     if verdict.kind is not VerdictKind.REGRESSION:
         return verdict
@@ -471,9 +473,10 @@ def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a confirmed error of a check of the program that the testcase builds itself, before any pass.
+    """Withhold a confirmed error if a check of the testcase's own program reports it before any pass.
 
-    The check says which rule the program breaks. Only a pass in between could have broken it for the testcase.
+    The check names the rule that the program breaks. Only a pass before the check could have broken it instead of the
+    testcase.
     """
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict
@@ -493,10 +496,10 @@ _APPLIES_PASS = re.compile(r"\btransform\.\w|\bSequential\(|\bpipeline\b")
 
 
 def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weigh a reported error that is a check of the call: the error is correct if the testcase calls wrongly.
+    """Weigh a reported error that comes from a check of the call: the error is correct if the call is wrong.
 
-    A check of the runtime names the argument, and weakens the verdict. Any other such error withholds the verdict
-    where no pass causes the error.
+    A check of the runtime names the argument, and weakens the verdict. Any other such error withholds the verdict if
+    no pass causes the error.
     """
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict

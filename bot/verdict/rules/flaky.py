@@ -41,7 +41,7 @@ def judge_build_range(evidence: Evidence) -> Verdict | None:
 
 
 def judge_flaky(evidence: Evidence) -> Verdict | None:
-    """Return the verdict ``flaky`` if one build has good and bad runs, with the cause where a diagnosis found one."""
+    """Return the verdict ``flaky`` if one build has good and bad runs, with the cause if a diagnosis found one."""
     disagreeing = evidence.find_disagreeing()
     if not disagreeing:
         return None
@@ -87,7 +87,7 @@ _SOMETIMES = {
 
 
 def _judge_gone(evidence: Evidence, disagreeing: Sequence[str], version: str) -> Verdict | None:
-    """Return ``fixed`` if the newest release runs cleanly too often to be luck; None otherwise."""
+    """Return ``fixed`` if the newest release runs cleanly too often for luck; None otherwise."""
     newest = evidence.plan.order[-1]
     if newest in disagreeing or evidence.combine_answers().get(newest) is not Answer.GOOD:
         return None
@@ -105,10 +105,12 @@ def _judge_gone(evidence: Evidence, disagreeing: Sequence[str], version: str) ->
 
 
 def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version: str, cause: str) -> Verdict | None:
-    """Return ``regression`` if the newest release always fails where an older one never does; None otherwise.
+    """Return ``regression`` if the newest release always fails under a condition in which an older one never does.
 
-    Where a condition decides each run, runs under the same condition agree. So the releases are compared under it. It
-    must be the usual one: that is what a user sees.
+    Return None otherwise.
+
+    If a condition decides each run, runs under the same condition agree. So the releases are compared under it. It
+    must be the usual condition, which a user has.
     """
     order, sometimes = evidence.plan.order, evidence.plan.claim.sometimes
     if sometimes or cause not in _VALUES or version != order[-1] or list(disagreeing) != [version]:
@@ -130,7 +132,7 @@ def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version:
 
 
 def _list_values(evidence: Evidence, version: str, cause: str) -> tuple[list[str], list[str]]:
-    """Return the values of the deciding condition with bad and with good runs of a release."""
+    """Return the values of the deciding condition in bad runs and in good runs of a release."""
     if cause not in _VALUES:
         return [], []
     _, value = _VALUES[cause]
@@ -143,7 +145,7 @@ def _list_values(evidence: Evidence, version: str, cause: str) -> tuple[list[str
 
 
 def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
-    """Return the values of the deciding condition with good and with bad runs; empty where these overlap."""
+    """Return the values of the deciding condition in good runs and in bad runs; empty if these overlap."""
     bad, good = _list_values(evidence, version, cause)
     if cause not in _VALUES or set(bad) & set(good):
         return ""
@@ -184,9 +186,9 @@ def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _mention_luck(verdict: Verdict, evidence: Evidence) -> str:
-    """Return the caveat for a failure reported as intermittent; empty where agreeing runs could not be luck.
+    """Return the caveat for a failure reported as intermittent; empty if agreeing runs cannot be luck.
 
-    Such a failure may be absent by luck on one side of a change, or present for all random numbers drawn.
+    Such a failure may be absent by luck on one side of a change, or present for all drawn random numbers.
     """
     drawn = "randomness" in evidence.find_causes().values()
     if not evidence.plan.claim.sometimes or not (drawn or verdict.kind in _SAYS_IT_CHANGED):

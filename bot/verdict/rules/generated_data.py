@@ -1,4 +1,4 @@
-"""Judge runs in which generated data stands for data that the report leaves out. Pure."""
+"""Judge runs with generated data instead of data that the report leaves out. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from runners.core.protocol import GENERATED, Answer, Variant
 
 
 def judge_generated_data(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where only runs with generated data went as far as the reported failure; None elsewhere.
+    """Return the verdict if only runs with generated data reached the reported failure; None otherwise.
 
-    A failure as reported does not depend on the data that is missing. A clean run may owe itself to the data.
+    A failure as reported does not depend on the missing data. A clean run may depend on the generated data.
     """
     gaps = _list_gaps(evidence)
     if not gaps or evidence.find_versions(Answer.GOOD) or evidence.find_versions(Answer.BAD):

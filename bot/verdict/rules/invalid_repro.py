@@ -29,7 +29,7 @@ from runners.toolchains import find_toolchain
 def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     if evidence.plan.claim.intended:
-        return None  # the report knows the cause of the error, and is about something else
+        return None  # the reporter knows the cause of the error; the report is about something else
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, evidence)), None)
     if blame is not None and is_taken_now(blame, evidence):
@@ -56,7 +56,7 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 
 
 def _takes_newest(evidence: Evidence) -> bool:
-    """True if the newest release runs the posted text cleanly, and an older one does not."""
+    """True if the newest release runs the posted text cleanly, and an older release does not."""
     return evidence.combine_answers().get(evidence.plan.order[-1]) is Answer.GOOD
 
 
@@ -66,9 +66,9 @@ def is_taken_now(finding: Finding, evidence: Evidence) -> bool:
 
 
 def _counts_back(finding: Finding) -> bool:
-    """True for a read at indices of which some are negative, and all would be inside if those count from the end.
+    """True for a read with negative indices, if all indices are inside when the negative ones count from the end.
 
-    NumPy, PyTorch and ONNX have such indices. A release that runs the same data cleanly takes them in that meaning.
+    NumPy, PyTorch and ONNX have such indices. A release that runs the same data cleanly accepts this meaning.
     """
     match finding.evidence:
         case {"outside_range": [int(low), int(high)], "extent": int(extent)}:
@@ -78,7 +78,7 @@ def _counts_back(finding: Finding) -> bool:
 
 
 def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
-    """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure.
+    """Judge a fault of the testcase if it never fails as reported. A finding explains only an observed failure.
 
     A wrong call is always rejected in one way: it explains neither another error that the report quotes nor a crash.
     A notation of older releases explains nothing here: the text was right when it was written.
@@ -111,13 +111,13 @@ _NOT_AS_REPORTED = ", but not as reported: such a fault may show differently eac
 
 
 def _describe_fault(finding: Finding) -> str:
-    """Return the sentence on a finding, as the part of a sentence that names the testcase already."""
+    """Return the sentence on a finding, as a part of a sentence that already names the testcase."""
     sentence = describe_finding(finding)
     return f"it {rest}" if (rest := sentence.removeprefix("the testcase ")) != sentence else sentence
 
 
 def _judge_rejected_text(evidence: Evidence) -> Verdict | None:
-    """Judge an error of the parser or of a declared operand that every build gives before it runs any pass."""
+    """Judge an error of the parser or of a declared operand that every build reports before any pass."""
     claim, originals = evidence.plan.claim, evidence.list_originals()
     rules = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.text_rules
     messages = [seen.signature.message if seen.signature is not None else "" for seen in originals]
@@ -151,9 +151,9 @@ def _blame_text(evidence: Evidence, fault: str, proof: str) -> Verdict:
 
 
 def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
-    """Judge a check of the runtime that every build gives: the program declares one type, the call passes another.
+    """Judge a check of the runtime that fails on every build: the program declares one type, the call passes another.
 
-    The declared type must stand in the program, and the given one must not: a compiler that changes a declared type
+    The declared type must be in the program, and the passed type must not: a compiler that changes a declared type
     gives the same message.
     """
     failing = [seen for seen in evidence.list_originals() if seen.answer is Answer.BAD]
@@ -176,7 +176,7 @@ def _judge_undeclared_argument(evidence: Evidence) -> Verdict | None:
 
 
 def _names_type(text: str, declared: str) -> bool:
-    """True if a testcase in Python asks for the declared type by its name there: it means to pass that type."""
+    """True if a testcase in Python uses the declared type's name there: it intends to pass this type."""
     found = re.fullmatch(r"(?P<kind>bf|f|i)(?P<bits>\d{1,3})", declared)
     if found is None:
         return False
@@ -221,10 +221,10 @@ _TENSOR = re.compile(r"tensor<([\w?]{1,200})")
 
 
 def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
-    """True if a finding blames the testcase. Where runs disagree, a clean control may be luck and does not count.
+    """True if a finding blames the testcase. If runs disagree, a clean control may be luck and does not count.
 
-    A wrong call is not blamed where a release takes it, or where the report says that the tool promises to take it.
-    An older notation is blamed although the older releases take it.
+    A wrong call is not blamed if a release accepts it, or if the report states that the tool promises to accept it.
+    An older notation is blamed although the older releases accept it.
     """
     if get_blame(finding) is not Blame.TESTCASE:
         return False
@@ -239,7 +239,7 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
 
 
 def _list_doubts(finding: Finding) -> tuple[Ground, ...]:
-    """Return the grounds for doubt where the diagnosis shows less than usual."""
+    """Return the grounds for doubt if the diagnosis shows less than usual."""
     return (
         *((Ground.COMPUTED_INDEX,) if finding.evidence.get(ORIGIN) == "computed-data" else ()),
         *((Ground.REPAIR_PRINTS_ANOTHER,) if prints_another_value(finding) else ()),

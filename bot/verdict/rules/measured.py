@@ -1,6 +1,6 @@
-"""Judge a claim about time or memory where no release is worse than another. Pure.
+"""Judge a claim about time or memory if no release is worse than another. Pure.
 
-`runners.core.failure.costs` compares the releases. Where some are worse, their runs count as failing as reported.
+`runners.core.failure.costs` compares the releases. Runs of worse releases count as failing as reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runners.core.protocol import Answer
 
 
 def judge_measured(evidence: Evidence) -> Verdict | None:
-    """Return ``inconclusive`` for clean runs that take alike on all releases; None for other claims."""
+    """Return ``inconclusive`` for clean runs with equal costs on all releases; None for other claims."""
     quantity, measured = QUANTITIES.get(evidence.plan.claim.kind), _measure(evidence)
     if quantity is None or not measured:
         return None

@@ -18,9 +18,9 @@ from runners.core.failure.oracle import KEEPS
 from runners.core.protocol import Answer, FindingKind, Observation, Outcome
 
 MAX_DEVICE = 60
-"""Characters of an assumed device that a sentence gives."""
+"""Largest number of characters of an assumed device in a sentence."""
 MAX_OPERATION = 80
-"""Characters of the name of an operation in a sentence. The name is the word of the ring that ran the testcase."""
+"""Largest number of characters of an operation's name in a sentence. The probing ring gives the name."""
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
 _DECIDED_BY_FLAGS = {
     *(VerdictKind.NOT_REPRODUCED, VerdictKind.DIFFERENT_FAILURE, VerdictKind.INCONCLUSIVE),
@@ -124,9 +124,9 @@ _RULES: tuple[Callable[[Verdict, Evidence], Verdict | None], ...] = (
 
 
 def _rests_on_an_unnamed_error(verdict: Verdict, evidence: Evidence) -> bool:
-    """True for a verdict on a failure that the report does not quote, and whose message names nothing of the report.
+    """True for a verdict on a failure that the report does not quote, if its message has no name of the report.
 
-    With the flags or the function that are missing, another failure may be the reported one.
+    With the missing flags or the missing function, another failure may be the reported one.
     """
     if Ground.UNQUOTED not in verdict.grounds:
         return False
@@ -163,7 +163,7 @@ def _list_clean(evidence: Evidence) -> list[Observation]:
 
 
 _SAY_NOTHING = {Outcome.COMPILED, Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE}
-"""Outcomes for another target that are no failure: an early build may lack the target, or its flag."""
+"""Outcomes for another target that are not failures: an early build may lack the target, or its flag."""
 
 
 def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -190,7 +190,7 @@ def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def name_target(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Say for which target the failure is, where the report names none and the usual one does not show it."""
+    """Name the target of the failure, if the report names none and the usual target does not show the failure."""
     if not evidence.followed:
         return verdict
     own, usual = quote_span(evidence.plan.device), quote_span(evidence.followed)

@@ -19,7 +19,7 @@ def quote_span(text: str, limit: int = 240) -> str:
 
 
 def name_failure(failure_type: str) -> str:
-    """Return a signature's type as words for a sentence. Quote a type that is no name: a stranger's sentence."""
+    """Return a signature's type as words for a sentence. Quote a type that is not a name."""
     words = describe_type(failure_type)
     return (
         words if (words != failure_type and ":" not in failure_type) or _NAME.fullmatch(words) else quote_span(words)
@@ -53,7 +53,7 @@ def find_newest_run(evidence: Evidence) -> str:
 def find_last_reason(evidence: Evidence, version: str) -> str:
     """Return the reason recorded with the last run of a release, quoted; empty without a run.
 
-    A reason may name frames and files of the testcase, and a job that was taken over may write any reason.
+    A reason may name frames and files of the testcase, and a compromised job may write any reason.
     """
     return next((quote_span(seen.why) for seen in reversed(evidence.list_originals()) if seen.version == version), "")
 
@@ -63,7 +63,8 @@ def name_releases(
 ) -> str:
     """Return ``3.4.0, 3.5.0 and 3.7.0``, or ``3.4.0 to 3.11.0 (9 releases run)`` for three or more neighbours.
 
-    A span holds only builds that ran this variant and belong to ``versions``: no build inside it behaved differently.
+    A span contains only builds that ran this variant and belong to ``versions``: no build inside it behaved
+    differently.
     """
     chosen, ran = set(versions), evidence.list_tested(variant, device)
     neighbours = [list(run) for inside, run in itertools.groupby(ran, key=chosen.__contains__) if inside]
@@ -75,14 +76,14 @@ def name_releases(
 
 
 def _count_builds(evidence: Evidence, versions: Sequence[str]) -> str:
-    """Return ``9 releases``; ``9 builds`` with a fork among them, which is no release."""
+    """Return ``9 releases``; ``9 builds`` with a fork among them, which is not a release."""
     chosen = set(versions)
     noun = "build" if any(seen.fork and seen.version in chosen for seen in evidence.observations) else "release"
     return f"{len(chosen)} {noun}{'s' * (len(chosen) != 1)}"
 
 
 MAX_PARTS = 5
-"""Most names and spans of a sentence. The table shows more."""
+"""Largest number of names and spans in a sentence. The table shows more."""
 
 
 def count_tried(evidence: Evidence) -> str:
@@ -96,7 +97,7 @@ def are_all(evidence: Evidence, versions: Sequence[str]) -> bool:
 
 
 def name_all(evidence: Evidence, versions: Sequence[str]) -> str:
-    """Return the releases, introduced by ``all 8 releases that were run:`` where no release behaved differently."""
+    """Return the releases, introduced by ``all 8 releases that were run:`` if no release behaved differently."""
     names = name_releases(evidence, versions)
     if not are_all(evidence, versions) or len(versions) < 2:
         return names

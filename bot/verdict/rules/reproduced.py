@@ -1,4 +1,4 @@
-"""Judge runs with the reported failure: on which releases, and whether it came in or was fixed. Pure."""
+"""Judge runs with the reported failure: on which releases, and whether it was introduced or fixed. Pure."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from runners.core.protocol import Answer, Claim, ClaimKind, FindingKind, Outcome
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
     """Return ``inconclusive`` if the reported release runs cleanly while others fail; None otherwise.
 
-    Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
-    extraction took the right output for the wrong one. An exception or a crash with its message is no right output:
-    there the report names a clean release, or its author had another build.
+    Then the matched failure is not the reported one. This occurs if a report quotes outputs of two releases, and the
+    extraction mistakes the right output for the wrong one. An exception or a crash with its message is not a right
+    output: then the report names a clean release, or its author had another build.
 
-    A report may name a clean release to compare with. That is no contradiction if each clean one is older than the
-    failing ones (`_names_change`).
+    A report may name a clean release for comparison. This is not a contradiction if each clean release is older than
+    the failing ones (`_names_change`).
 
-    A build that stands for the reported one contradicts only a report without message, stack and output, which any
-    failure of the same kind matches. A clean build must lie between it and the failing ones: a neighbour may have the
+    A build that represents the reported one contradicts only a report without message, stack and output, which any
+    failure of the same kind matches. A clean build must be between it and the failing ones: a neighbour may have the
     fix that the reporter's own build lacks.
     """
     plan = evidence.plan
@@ -82,8 +82,8 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
 def _names_change(evidence: Evidence) -> bool:
     """True if each clean release is older than all failing ones, and the report may name a clean one for comparison.
 
-    It does if it names a failing release, too, or if the newest release fails in the reported words: "with 3.2.0: 8,
-    with a newer one: nan" names only the release to go back to.
+    It may if it also names a failing release, or if the newest release fails in the reported words: "with 3.2.0: 8,
+    with a newer one: nan" names only the clean release.
     """
     plan = evidence.plan
     place = plan.order.index
@@ -94,14 +94,14 @@ def _names_change(evidence: Evidence) -> bool:
 
 
 def _is_long_gone(evidence: Evidence, reported: str, bad: Sequence[str]) -> bool:
-    """True if the report describes only a kind of failure, and a clean build lies between the failing ones and it."""
+    """True if the report describes only a kind of failure, and a clean build is between it and the failing builds."""
     place = evidence.plan.order.index
     good = evidence.find_versions(Answer.GOOD)
     return _is_vague(evidence.plan.claim) and any(max(map(place, bad)) < place(one) < place(reported) for one in good)
 
 
 def judge_reproduced(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where the posted testcase fails: since a release, until a release, or on all that ran it."""
+    """Return the verdict if the posted testcase fails: since a release, until a release, or on all that ran it."""
     bad = evidence.find_versions(Answer.BAD)
     if not bad:
         return None
@@ -143,7 +143,7 @@ def _describe_regression(evidence: Evidence, bad: Sequence[str], last_good: str)
 
 
 def _describe_everywhere(evidence: Evidence, bad: Sequence[str]) -> str:
-    """Return the sentence for a failure that no release lacks, the newest release included."""
+    """Return the sentence for a failure of every release, including the newest."""
     if len(bad) == 1:
         alone = "" if are_all(evidence, bad) else "; no release runs it cleanly"
         return f"{bad[0]}, {name_newest(evidence)}, fails as reported{alone}."
@@ -196,7 +196,7 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
 
 
 def _name_port(evidence: Evidence, version: str) -> str:
-    """Return what was changed for the ported runs of a build, as the beginning of a sentence."""
+    """Return the changes for the ported runs of a build, as the beginning of a sentence."""
     ported = [one for one in evidence.observations if one.variant is Variant.PORTED and one.version == version]
     return "In today's notation" if all(one.notation_only for one in ported) else "Ported to a newer API"
 
@@ -212,7 +212,7 @@ def _describe_clean(evidence: Evidence, first_good: str) -> str:
 
 
 def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Ground, ...]) -> Verdict:
-    """Return the verdict where the newest release is neither good nor bad: a ported run may decide."""
+    """Return the verdict if the newest release is neither good nor bad: a ported run may decide."""
     newest = evidence.plan.order[-1]
     used = evidence.find_indices(newest_bad, newest) + evidence.find_indices(newest, variants=(Variant.PORTED,))
     match evidence.combine_answers(Variant.PORTED).get(newest):
@@ -307,7 +307,7 @@ def _name_text(evidence: Evidence, version: str) -> str:
 
 
 def judge_only_ported(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where no run of the posted testcase fails as reported, but a ported one does; else None."""
+    """Return the verdict if no run of the posted testcase fails as reported, but a ported run does; else None."""
     ported = evidence.combine_answers(Variant.PORTED)
     if Answer.BAD not in ported.values():
         return None
@@ -325,7 +325,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
             (),
             used,
         )
-    if ported.get(newest) is Answer.GOOD:  # the port keeps what fails: an older build shows that
+    if ported.get(newest) is Answer.GOOD:  # an older build shows that the port keeps the failure
         runs = (seen for seen in evidence.observations if seen.variant is Variant.PORTED)
         how = "with its notation adapted" if all(seen.notation_only for seen in runs) else "ported to a newer API"
         return make_verdict(
@@ -350,7 +350,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
 
 
 def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
-    """Return the verdict where the text fails in the notation of early builds, and later builds run it as posted."""
+    """Return the verdict if the text fails in the notation of early builds, and later builds run it as posted."""
     order = evidence.plan.order
     ported = [one for one in evidence.observations if one.variant is Variant.PORTED and one.version in bad]
     later = all(order.index(old) < order.index(new) for old in bad for new in good)
@@ -367,7 +367,7 @@ def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequen
 
 
 def _judge_failing_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
-    """Return the verdict where early builds run the text as posted, and its port fails as reported on later ones."""
+    """Return the verdict if early builds run the text as posted, and its port fails as reported on later ones."""
     order, newest = evidence.plan.order, evidence.plan.order[-1]
     if newest not in bad or not all(order.index(old) < order.index(new) for old in good for new in bad):
         return None
@@ -384,14 +384,15 @@ def _judge_failing_port(evidence: Evidence, bad: Sequence[str], good: Sequence[s
 def _choose_kind(evidence: Evidence, good: Sequence[str]) -> VerdictKind:
     """Return the kind of verdict on a failure of the newest release beside clean older builds.
 
-    A fork says little about a change between releases: beside clean forks alone the failure is only confirmed.
+    A fork is weak evidence about a change between releases: if all clean builds are forks, the failure is only
+    confirmed.
     """
     forks = {seen.version for seen in evidence.observations if seen.fork}
     return VerdictKind.CONFIRMED if forks.issuperset(good) else VerdictKind.REGRESSION
 
 
 def _judge_on_forks(evidence: Evidence, variant: Variant) -> Verdict:
-    """Return the verdict where the testcase fails as reported on forks, and no release has its API."""
+    """Return the verdict if the testcase fails as reported on forks, and no release has its API."""
     bad = evidence.find_versions(Answer.BAD, variant)
     good = evidence.find_versions(Answer.GOOD, variant)
     ported = "Ported to their API, it" if variant is Variant.PORTED else "It"
@@ -425,7 +426,7 @@ def _is_clean_at_home(evidence: Evidence) -> bool:
 
 
 def _quotes_failure(claim: Claim) -> bool:
-    """True if the report quotes how its program fails: an exception or a crash with its message or stack."""
+    """True if the report quotes the failure of its program: an exception or a crash with its message or stack."""
     quoted = claim.signature
     return quoted is not None and quoted.type not in (OUTPUT, *CHECKS) and bool(quoted.message or quoted.frames)
 
@@ -447,7 +448,7 @@ def _has_only_signal(evidence: Evidence, version: str) -> bool:
 
 
 def judge_younger_package(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where a clean release fails as reported with the packages of the report's day.
+    """Return the verdict if a clean release fails as reported with the packages of the report's day.
 
     The finding names the package; the recorded run with that package decides.
     """

@@ -20,8 +20,8 @@ from runners.toolchains import find_toolchain
 def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     """True if the newest release fails with the reported error in another wording, as posted or ported.
 
-    Messages change from release to release; the calls that lead to them stay. This holds only for a reported error,
-    and only if in every run of the newest release the type, all frames and at least half of the words agree. A
+    Messages change from release to release; the calls that lead to them do not. This applies only to a reported
+    error, and only if in every run of the newest release the type, all frames and at least half of the words agree. A
     compiler's diagnostic has no frames: there, the same operation of the program must fail in the same stage.
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:
@@ -73,7 +73,7 @@ def _fails_at_same_place(known: Observation, seen: Observation, vocabulary: Fail
 
 
 def _read_places(seen: Observation) -> tuple[set[str], str]:
-    """Return the places of the diagnostics that are no note of a stage, and the stage; empty before all stages."""
+    """Return the places of the diagnostics that are not a note of a stage, and the stage; empty before all stages."""
     found = list(_DIAGNOSTIC.finditer(seen.excerpt))
     stages = [stage["stage"] for one in found if (stage := _STAGES.search(one["said"]))]
     return {one["place"] for one in found if not _STAGES.search(one["said"])}, (stages or [""])[0]
@@ -82,8 +82,8 @@ def _read_places(seen: Observation) -> tuple[set[str], str]:
 def find_other_signal(evidence: Evidence, newest: str) -> str | None:
     """Return the signal with which the newest release crashes in the statement of the reported crash; None otherwise.
 
-    A broken access to memory ends by one signal or another, as the compiler of the build chose. The statement of the
-    testcase that was running tells the crashes apart. A port may add a few lines above it.
+    An invalid memory access ends by one signal or another, depending on the compiler of the build. The running
+    statement of the testcase distinguishes the crashes. A port may add a few lines above it.
     """
     if evidence.plan.claim.kind is not ClaimKind.CRASH:
         return None
@@ -125,7 +125,7 @@ def _read_statement(seen: Observation, files: Mapping[str, str]) -> tuple[str, i
 def find_diagnostic(evidence: Evidence, version: str) -> str | None:
     """Return the diagnostic with which a release rejects a program on which others crash, quoted; None without one.
 
-    A diagnostic points into the program, so the compiler has read the program and has not crashed. Where the release
+    A diagnostic points into the program, so the compiler has read the program and has not crashed. If the release
     does not read the posted program, its ported form counts.
     """
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
@@ -164,8 +164,8 @@ def _quote_refusal(evidence: Evidence, version: str) -> str | None:
 def find_wished_error(evidence: Evidence, version: str) -> str | None:
     """Return the error with which a release rejects the program as the report asks for, quoted; None for another one.
 
-    A report of a crash that asks for an error, of any type, asks for each error but a crash. A report on an error may
-    ask for one of another type.
+    A report of a crash that asks for an error, of any type, accepts each error except a crash. A report on an error
+    may ask for one of another type.
     """
     claim = evidence.plan.claim
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
@@ -180,7 +180,7 @@ def find_ported_end(evidence: Evidence, version: str) -> str | None:
     """Return the error with which the ported testcase ends on a release that cannot run the posted one, quoted.
 
     Return None if the port did not reach the compiler: a name is missing, a call does not fit its function, or the
-    text is refused. Such an error tells about the port.
+    text is refused. Such an error is the port's own.
     """
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
     runs = [s for s in evidence.observations if s.version == version and s.variant is Variant.PORTED]

@@ -26,11 +26,11 @@ _WHY_NEAR = (
 
 
 def judge_unquoted(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where the reported build fails, and the report quotes no failure to compare with.
+    """Return the verdict if the reported build fails, and the report quotes no failure to compare with.
 
-    Such a report only says "it fails". If the newest release runs cleanly, all failing builds must fail in the same
-    way. If it does not, it must end with the error of the reported build. A newest release that no longer reads the
-    text runs it cleanly in today's notation.
+    Such a report only states "it fails". If the newest release runs cleanly, all failing builds must fail in the same
+    way. Otherwise it must end with the error of the reported build. If the newest release no longer reads the text,
+    its clean run is one in today's notation.
     """
     plan = evidence.plan
     claim = plan.claim
@@ -68,8 +68,8 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
 def judge_unquoted_value(evidence: Evidence) -> Verdict | None:
     """Return the verdict of the references on values that the report calls wrong and does not quote.
 
-    No output of a run decides then. A reference that computes another value on the newest release confirms the
-    report. One that does so on the reported release, and computes the value of the newest, shows a fix.
+    Then no output of a run decides. A reference that computes another value on the newest release confirms the
+    report. A reference that does so on the reported release, and agrees with the newest, shows a fix.
     """
     plan = evidence.plan
     decided = [*evidence.find_versions(Answer.GOOD), *evidence.find_versions(Answer.BAD)]
@@ -100,7 +100,7 @@ def judge_unquoted_value(evidence: Evidence) -> Verdict | None:
 
 
 def list_failing(evidence: Evidence) -> list[Observation]:
-    """Return the runs that read the program and fail otherwise than reported, also in the notation of their build."""
+    """Return the runs that read the program and do not fail as reported, also in the notation of their build."""
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
     same = [
         *evidence.list_originals(),
@@ -117,7 +117,7 @@ def list_failing(evidence: Evidence) -> list[Observation]:
 
 
 def _is_between_clean_builds(evidence: Evidence, seen: Observation) -> bool:
-    """True if an older and a newer build run the posted text cleanly: then its notation is not what is refused."""
+    """True if an older and a newer build run the posted text cleanly: then its notation is not the refused part."""
     order = evidence.plan.order
     if seen.variant is not Variant.ORIGINAL or seen.version not in order:
         return False
@@ -126,7 +126,7 @@ def _is_between_clean_builds(evidence: Evidence, seen: Observation) -> bool:
 
 
 def _is_about_a_made_operation(evidence: Evidence, seen: Observation) -> bool:
-    """True if a verifier refuses an operation that the text does not have: the compiler itself made it."""
+    """True if a verifier refuses an operation that is not in the text: the compiler itself made it."""
     found = _ABOUT_OPERATION.match(seen.signature.message) if seen.signature is not None else None
     if found is None:
         return False
@@ -140,9 +140,9 @@ _ABOUT_OPERATION = re.compile(r"'\w{1,60}\.(?:\w{1,60}\.){0,3}(?P<name>\w{1,60})
 def _find_home(evidence: Evidence, failing: Sequence[Observation]) -> str | None:
     """Return the failing build that the report is about; None if that build does not fail.
 
-    A report that names no build was written between two of them. The second stands for its build only if each of its
-    errors names an operation, a type or a function that the report names too. Without a date, that holds for the
-    newest failing build, if each error of each build does so.
+    A report that names no build was written between two builds. The second represents the reported build only if each
+    of its errors names an operation, a type or a function that the report names too. Without a date, the newest
+    failing build represents it, if each error of each build does so.
     """
     plan, versions = evidence.plan, {seen.version for seen in failing}
     if plan.reported in versions:
@@ -180,12 +180,12 @@ def find_clean_newest(evidence: Evidence) -> Variant | None:
 
 
 def _judge_same_error(evidence: Evidence, reported: str, failing: Sequence[Observation]) -> Verdict | None:
-    """Return the verdict where the reported build and the newest end with the same error of the compiler; else None.
+    """Return the verdict if the reported build and the newest end with the same error of the compiler; else None.
 
-    An older report saw a build that is not here. Of a text that a build refuses to read, of a wrong call in Python,
-    and of an error that says what has to be done first, the testcase itself may be the cause. A release that runs it
-    cleanly must be older than the reported build. Where the report shows its failure in a picture or behind a link,
-    its words must name a part of the error: what no one here can read may be another failure.
+    The reported build must be available. The testcase itself may cause three kinds of error: a text that the build
+    cannot parse, a wrong call in Python, and a message that names a missing step. A release that runs it cleanly must
+    be older than the reported build. If the report shows its failure in a picture or behind a link, its words must
+    name a part of the error. The picture may show another failure.
     """
     plan = evidence.plan
     newest = plan.order[-1]
@@ -222,7 +222,7 @@ def names_part(told: str, message: str) -> bool:
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\w")
 _IS_NAME = re.compile(r"\w[._]\w|\d|[a-z][A-Z]")
-"""What a name in code has and a word of English lacks."""
+"""Characters of a name in code that an English word does not have."""
 
 
 def _find_common_error(evidence: Evidence, deciding: Sequence[Observation]) -> Signature | None:
@@ -230,7 +230,7 @@ def _find_common_error(evidence: Evidence, deciding: Sequence[Observation]) -> S
     toolchain = find_toolchain(evidence.plan.testcase.toolchain)
     vocabulary = toolchain.FAILURES
     if any(re.search(one, evidence.plan.claim.told) for one in toolchain.REPORTS.failures.unnamed_patterns):
-        return None  # a message without its exception: the runs were compared with it, and differ
+        return None  # a message without its exception: the runs were compared with it, and differ from it
     signatures = [seen.signature for seen in deciding if seen.signature is not None and seen.signature.message]
     if len(signatures) < len(deciding) or any(
         is_rejected(seen, vocabulary) and not _is_about_a_made_operation(evidence, seen) for seen in deciding

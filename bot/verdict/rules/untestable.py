@@ -16,7 +16,7 @@ from runners.toolchains.earlier import find_earlier_build, find_last_day
 
 
 def describe_needs(evidence: Evidence) -> str:
-    """Return the needs of the testcase: packages over a limit, or a device, and whether it compiles without that."""
+    """Return the needs of the testcase: packages over a limit, or a device, and whether it compiles without them."""
     if forbidden := _describe_forbidden(evidence):
         return forbidden
     without = [
@@ -51,8 +51,8 @@ def _name_hardware(evidence: Evidence, needs: str) -> str:
 def is_only_for_forks(evidence: Evidence) -> bool:
     """True if only forks gave an answer, as posted or ported, and no release has the API of the testcase.
 
-    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there,
-    and what fails on it may be fixed.
+    A fork represents a release of its time, not of today: a clean testcase may never have failed there, and a failure
+    may be fixed.
     """
     forks = {seen.version for seen in evidence.observations if seen.fork}
     ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
@@ -105,7 +105,7 @@ def _predates_all(evidence: Evidence, gone_in: Version) -> bool:
 
 
 def _describe_forbidden(evidence: Evidence) -> str:
-    """Return which limit of the operator prevents every run; empty if something else does."""
+    """Return the operator's limit that prevents every run; empty if something else does."""
     ends = [seen.ended for seen in evidence.list_originals()]
     if not ends or not all(isinstance(end, NotRun) and end.cause == "forbidden" for end in ends):
         return ""
@@ -121,7 +121,7 @@ _CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")
 
 
 def describe_stand_ins(evidence: Evidence) -> str:
-    """Return sentences on the runs changed for other devices: evidence, but not of the reported device."""
+    """Return sentences on the runs changed for other devices. They are evidence, but not of the reported device."""
     alike: dict[str, list[str]] = {}
     for device in sorted({s.device for s in evidence.observations if s.variant is Variant.RETARGETED}):
         if result := _describe_stand_in(evidence, device):

@@ -1,1 +1,1 @@
-"""What kind of failure a report claims: by its words first, then by the output that it quotes."""
+"""Find the kind of failure that a report claims: by its words first, then by the output that it quotes."""

@@ -1,4 +1,4 @@
-"""Failures that a report only mentions."""
+"""Recognize failures that a report only mentions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runners.toolchains import ALL_FAILURES
 
 
 def is_beside_the_point(source: ClaimSource, signature: Signature, printed: str) -> bool:
-    """True for a failure that a remark names, in a report that quotes what its program prints (``printed``)."""
+    """True for a failure that only a remark names, in a report that quotes printed output (``printed``)."""
     return _is_in_parentheses(source, signature) or _is_aside(source, signature, printed)
 
 
 def _is_aside(source: ClaimSource, signature: Signature, printed: str) -> bool:
-    """True for a failure that one sentence of the prose names, where a block shows what the program prints.
+    """True for a failure that only one sentence of the prose names, while a block shows printed output.
 
     ``Wrapping the argument is not a way out, that dies with …``: the report is about the printed values. A signal may
     have any of its names: ``the bigger program also had segfaults``.

@@ -1,4 +1,4 @@
-"""The kind of failure that a report claims, by its words."""
+"""Choose the kind of failure that a report claims, by its words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runners.core.protocol import ClaimKind, Signature
 def classify_claim(source: ClaimSource, signature: Signature | None, printed: bool) -> ClaimKind:
     """Return the kind of the claim. Quoted output decides before prose, the title before the body.
 
-    ``printed`` says that the report quotes what its program prints.
+    ``printed``: the report quotes printed output.
     """
     quoted = "\n".join(p.text for p in list_failure_pieces(source.pieces))
     title = source.title
@@ -40,9 +40,9 @@ def classify_claim(source: ClaimSource, signature: Signature | None, printed: bo
     if phrases.CUT_SHORT.search(quoted) and not has_result_check(source.code):
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
     if phrases.ERROR.search(title) and phrases.REFUSED.search(join_prose(source)):
-        return ClaimKind.ERROR  # the compiler itself calls its program wrong, before any value is computed
+        return ClaimKind.ERROR  # the compiler rejects its own program, before any value is computed
     if phrases.STATIC_MISMATCH.search(title) and phrases.RAISED.search(join_prose(source)):
-        return ClaimKind.ERROR  # two types that do not fit together are no computed values
+        return ClaimKind.ERROR  # two incompatible types are not computed values
     prose = join_prose(source)
     ends = any(one.search(text) for one in (phrases.CRASH, phrases.HANG) for text in (title, prose))
     told = ends or phrases.STOPS.search(title) or phrases.ERROR.search(title)

@@ -1,4 +1,4 @@
-"""Phrases by which titles and sentences of reports tell kinds of failures apart."""
+"""Phrases of titles and sentences that show the kind of a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runners.core.protocol import ClaimKind
 
 
 def any_of(*words: str) -> re.Pattern[str]:
-    """Return the pattern of texts that hold one of these words, in any case."""
+    """Return a pattern that matches one of these words, in upper or lower case."""
     return re.compile(rf"\b(?:{'|'.join(words)})", re.I)
 
 
@@ -20,7 +20,7 @@ MISMATCH = re.compile(
 
 
 _WITHOUT_OBJECT = r"\b(?=\s*(?:$|[^\w\s]|(?:and|or|but|when|if|for|on|in|at|from|to|with|after|until)\b))"
-"""After ``return``: a call that never returns hangs, and a call that never returns a negative number does not."""
+"""Text after ``return``: a call that never returns hangs; a call that never returns a negative number does not."""
 HANG = any_of(
     *(r"hang(?:s|ing)?\b", r"dead-?lock", r"(?:gets?|is|be) stuck", r"endless(?:ly)?\b", r"takes? forever"),
     *(r"not terminating", r"never (?:terminates|finishes|ends|comes back)", rf"never returns{_WITHOUT_OBJECT}"),
@@ -47,7 +47,7 @@ SIGNALS = (
 )
 """The names that shells and people give to the signal that ended a program."""
 _OCCASION = r"(?:run|time|try|trie|compilation|execution|invocation|attempt|launche?)s?\b"
-"""What happens again and again, in phrases that say how often it goes wrong."""
+"""Units that are repeated, in phrases on how often a failure occurs."""
 SOMETIMES = any_of(
     *(r"sometimes\b", r"occasional(?:ly)?\b", r"intermittent(?:ly)?\b", r"sporadic(?:ally)?\b", r"flak(?:y|iness)\b"),
     *(r"non-?determinis\w+", r"now and (?:then|again)\b", r"once in a while\b", r"from time to time\b"),
@@ -97,7 +97,7 @@ WRONG = any_of(
 _PASSES = (
     r"(?:work|compile|support|build|lower|legali[sz]e|translate|convert|import|parse|verify|load|link|bufferi[sz]e)\b"
 )
-"""What a compiler does with a program, in a title that says that this does not happen."""
+"""Actions of a compiler, in a title which states that the action does not happen."""
 ERROR = any_of(
     *(
         r"(?<!\bno )(?<!without )(?<!\bany )errors?\b",
@@ -122,7 +122,7 @@ NAMES_ERROR = any_of(
         "reject",
     ),
 )
-"""A title that names an error. ``can't`` may say anything."""
+"""A title that names an error. ``can't`` may mean anything."""
 RAISES = re.compile(
     r"\b(?i:raises?|throws?|fails? with|crash(?:es)? with|gives?|returns?|ends? with) (?:an? )?[`'\"]?"
     r"(?:\w+\.)?(?:[A-Z]\w+(?:Error|Exception)|[A-Z]{2,20}(?:_[A-Z]{2,20})+)\b"
@@ -131,7 +131,7 @@ RAISES = re.compile(
 SHOULD_WORK = any_of(
     r"should (?:work|compile|lower|legali[sz]e|run|be (?:supported|legal|handled|accepted|lowered|legali[sz]ed))\b"
 )
-"""A title that says what should be possible: it is not. In a sentence, the words are often a remark."""
+"""A title which states what should be possible, and is not. In a sentence, such words are often a remark."""
 SLOW = any_of(
     *(r"slow(?:er|ness|down|s down|ed down)?\b(?! path)", r"(?:performance|perf|latency|speed|compile.time) regress"),
     *(r"(?:compil\w*|build|run|execution|inference) times? (?:grow|grew|increase|double|went|go(?:es)? up)",),
@@ -162,7 +162,7 @@ ACCEPTS = any_of(
     r"(?:invalid|illegal|ill-formed|malformed)\b[^.\n]{0,60}\b(?:is|are|was|were|gets?) (?:silently )?accepted",
     r"should (?:have )?(?:raised?|throw|reject(?:ed)?|refused?|be (?:rejected|refused|an error))\b",
 )
-"""A title that misses an error: what the compiler accepts runs to its end, and so shows the failure."""
+"""A title about a missing error. A program that the compiler accepts runs to its end, and so shows the failure."""
 SHOULD_REFUSE = any_of(
     r"(?:should|must|ought to|expected \w+ to) (?:\w+ ){0,2}(?:raise\b|throw\b|reject\b|refuse\b|diagnose\b"
     r"|be (?:rejected|refused|an? (?:\w+ )?error)|have (?:raised|thrown|rejected|refused|been (?:rejected|refused))"
@@ -170,13 +170,13 @@ SHOULD_REFUSE = any_of(
     r"there (?:should|must|ought to) be (?:an? )?(?:\w+ ){0,2}(?:error|diagnostic|exception)\b",
     r"expect(?:ed|ing|s)?:? (?:to (?:get|see) )?(?:an? )?(?:\w+ ){0,2}(?:error|exception|diagnostic)s?\b(?! message)",
 )
-"""A sentence that says which end would be right: an error."""
+"""A sentence which states that an error is the right result."""
 SHOULD_END_BADLY = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should(?: have)?|want(?:ed)?|must)\b(?:(?!\bnot?\b|n['’]t\b)[^.\n]){0,60}?"
     r"(?:\bFAILED\b|\b(?:exit(?:s|ed)?(?: with)?(?: an?)?(?: code| status)?|return (?:code|status))(?: of)?"
     r" (?:[1-9]\d{0,2}\b|non-?zero))"
 )
-"""A sentence that wants a tool to report a failure, or to end with another code than 0."""
+"""A sentence which asks that a tool reports a failure, or ends with a code other than 0."""
 STOPS = any_of(r"fail(?:s|ed|ure|ing)?\b", r"exit(?:s|ed)?\b", r"stops?\b", r"abort", r"killed\b")
 HANDLES_ERRORS = re.compile(r"^[ \t]*except\b|\b(?:pytest\.)?raises\(|\bassertRaises|\bcontextlib\.suppress\(", re.M)
 """Code that ends well whether an error occurs or not."""
@@ -191,13 +191,13 @@ NO_FAILURE = re.compile(
     r"(?:[ ,/]+(?:is|was|are|were|gets?)[ ,/]+(?:raised|thrown|reported|printed|given|shown))?",
     re.I,
 )
-"""Words that say that nothing fails: ``no warning or error is raised``."""
+"""Words which state that nothing fails: ``no warning or error is raised``."""
 _ONCE = (
     r"\b(?:i|we) (?:even |also )?(?:once|occasionally|sometimes|at times) (?:even |also )?"
     r"(?:got|get|saw|see|had|have|hit)\b[^.!?\n]{0,200}"
 )
 ONCE = re.compile(_ONCE, re.I)
-"""A remark on a run that ended otherwise: ``I once got a crash, too``."""
+"""A remark on a run with another end: ``I once got a crash, too``."""
 ASIDE = re.compile(rf"\([^()]{{1,400}}\)|{_ONCE}", re.I)
 """A remark beside the failure: ``(one process also died with SIGSEGV)``."""
 
@@ -230,7 +230,7 @@ TELLS_ERROR = re.compile(
     r"(?:pass|lowering|legalization|conversion)\b",
     re.I,
 )
-"""A sentence that tells of an error without quoting it."""
+"""A sentence that mentions an error without quoting it."""
 
 
 IS_MEANT = re.compile(
@@ -244,7 +244,7 @@ IS_MEANT = re.compile(
     r"|\b(?:provok|trigger|caus)\w* (?:it|this|that|an?|the|some|any)\b[^.\n]{0,40}\b(?:on purpose|deliberately)\b",
     re.I,
 )
-"""A sentence that calls the error of the run right: the report is about something beside the error."""
+"""A sentence which states that the error is correct. The report is then about something else."""
 
 
 KINDS = (
@@ -256,7 +256,7 @@ KINDS = (
     (ClaimKind.SLOW, SLOW),
     (ClaimKind.MEMORY, MEMORY),
 )
-"""In prose, time and memory come last: reports of all kinds mention them."""
+"""Words on time and memory. In prose, they are checked last, because reports of all kinds mention them."""
 TITLE_KINDS = (
     *(*KINDS[:2], (ClaimKind.SLOW, SLOW), (ClaimKind.MEMORY, MEMORY), *KINDS[2:]),
     (ClaimKind.ERROR, SHOULD_WORK),
@@ -266,14 +266,14 @@ COMES_OUT_AS_NAN = re.compile(
     r"|(?:^|[:\]])\s*NaNs? (?:from|in|for|out of|after|when|on)\b(?! inputs?)",
     re.I,
 )
-"""A title that says that a result is NaN."""
+"""A title which states that a result is NaN."""
 STAYS_AS_IT_IS = re.compile(
     r"\b(?:stays?|remains?|(?:is |be |are )?(?:left|kept|leaves?|keeps?)(?: it| them| the \w{1,20})?|should be)"
     r" (?:exactly )?(?:as it is|as they are|as is|unchanged|untouched|unmodified|alone|as written|the same)\b"
     r"|\bshould (?:be a no-?op|not (?:change|touch|modify|rewrite) (?:it|this|anything|the \w{1,20}))\b",
     re.I,
 )
-"""A sentence that wants a pass to leave its input."""
+"""A sentence which asks that a pass does not change its input."""
 _TRANSFORMED = (
     r"(?:fus|fold|simplif|hoist|vectori[sz]|inlin|merg|unroll|til|eliminat|canonicali[sz]|promot|forward|combin|collaps"
     r"|optimi[sz]|reduc|sunk|sink|interchang|coalesc|distribut)\w*"
@@ -293,4 +293,4 @@ COMES_OUT_UNCHANGED = re.compile(
     r"|\bnothing (?:at all )?(?:is|gets|was|has) (?:been )?(?:changed|rewritten|folded|done)\b",
     re.I,
 )
-"""A sentence that says that the output of a pass is its input."""
+"""A sentence which states that a pass returns its input unchanged."""

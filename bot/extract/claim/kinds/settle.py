@@ -1,4 +1,4 @@
-"""What a report claims, once its words and the output that it quotes are weighed against each other."""
+"""Decide what a report claims, from its words and the output that it quotes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Draft:
 def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_values: bool) -> Draft:
     """Return the claim of a report that quotes a failure, output, or both.
 
-    ``intended``: the text calls the quoted error right. ``shows_values``: values stand outside the code, and the text
-    leaves open whether they are printed or expected.
+    ``intended``: the text states that the quoted error is correct. ``shows_values``: the text shows values outside
+    the code, and does not state whether they are printed or expected.
     """
     meant = intended and bool(quoted.actual and quoted.expected)
     draft = quoted
@@ -44,9 +44,9 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
         draft = replace(draft, signature=None)
     kind = classify_claim(source, draft.signature, printed=bool(draft.actual))
     if meant or (kind is ClaimKind.ACCEPTED and phrases.HANDLES_ERRORS.search(source.code)):
-        kind = ClaimKind.WRONG_RESULT  # the output tells: the program prints it beside an error, or after one
+        kind = ClaimKind.WRONG_RESULT  # the output decides: the program prints it beside an error, or after one
     if draft.signature is None and kind in _UNTOLD and phrases.COMES_OUT_UNCHANGED.search(join_prose(source)):
-        kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence says that a pass does nothing
+        kind = ClaimKind.WRONG_RESULT  # no error is shown, and a sentence states that a pass does nothing
     if draft.signature is None and kind in _UNTOLD and _is_about_program(source, draft.actual):
         kind = ClaimKind.WRONG_RESULT  # no error is shown, but the program that a pass prints
     if not (draft.signature or draft.actual) and any(_FAILED_PASS.search(piece.text) for piece in source.pieces):
@@ -64,9 +64,10 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
 
 
 def _is_about_program(source: ClaimSource, actual: str) -> bool:
-    """True for a text that quotes the output of a pass, operations on values, and does not say that anything fails.
+    """True for a text that quotes operations on values as the output of a pass, and does not state that anything
+    fails.
 
-    A compiler that fails prints such operations too, below its error or in its place.
+    A failing compiler prints such operations too, below its error or in its place.
     """
     said = f"{source.title}\n{join_prose(source)}"
     is_mlir = "%" in actual and len(read_operations(actual)) >= MIN_OPERATIONS
@@ -77,7 +78,7 @@ _FAILS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|crash\w*|
 
 
 def _shows_cause(source: ClaimSource, draft: Draft) -> bool:
-    """True for a report on time or memory that shows what is printed: the time is a consequence of that.
+    """True for a report on time or memory that shows printed output: the time is a consequence of this output.
 
     It shows both what is printed and what should be, or its title speaks neither of time nor of memory, and nor does
     the output that it shows.
@@ -118,7 +119,7 @@ def _only_mentions_failure(source: ClaimSource, quoted: Draft) -> bool:
 def _count(source: ClaimSource, draft: Draft) -> Draft | None:
     """Return the claim about the number of things that the compiler makes; None for a claim about something else.
 
-    A report on wrong values or on an error may name such numbers too. There, the title decides.
+    A report on wrong values or on an error may name such numbers too. Then the title decides.
     """
     tools = vocabulary_of(source.toolchain).tools
     if tools is None or tools.product is None or draft.signature is not None or draft.kind not in _MAY_COUNT:
@@ -143,7 +144,7 @@ _NAMES_VALUES = phrases.any_of(
 
 
 def _prefer_output(source: ClaimSource, draft: Draft, *, shows_values: bool) -> Draft:
-    """Return the draft as a claim about values, where its output says more than the words that gave its kind."""
+    """Return the draft as a claim about values, if its output is better evidence than the words of its kind."""
     pair = bool(draft.actual and draft.expected)
     bare = draft.signature is None
     match draft.kind:
@@ -152,7 +153,7 @@ def _prefer_output(source: ClaimSource, draft: Draft, *, shows_values: bool) -> 
         case ClaimKind.HANG if pair and phrases.HANG.search(source.title):
             return replace(draft, actual="")  # a run that hangs may print its first lines
         case ClaimKind.HANG:
-            about_values = pair  # without a title that says so, the words mean something else
+            about_values = pair  # the words mean something else, unless they are in the title
         case ClaimKind.CRASH:
             about_values = bare and pair and not phrases.CRASH.search(source.title)  # a crash of another program
         case ClaimKind.ERROR if bare and pair and not phrases.NAMES_ERROR.search(source.title):
@@ -259,7 +260,7 @@ def _name_failure(source: ClaimSource, draft: Draft) -> Draft:
 
 
 def _name_signal(signature: Signature | None, said: str) -> Signature | None:
-    """Replace a signature that only says "crash" by the signal that the prose names."""
+    """Replace a signature that only means "crash" by the signal that the prose names."""
     if signature is not None and signature.type != "crash":
         return signature
     name = next((name for name, pattern in phrases.SIGNALS if pattern.search(said)), None)

@@ -1,1 +1,1 @@
-"""Programs that a command line calls: a driver of the compiler, and the arguments of a script."""
+"""Find the programs that a command line calls: a driver of the compiler, and a script with its arguments."""

@@ -16,7 +16,7 @@ from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.reports import DeviceText
 
 LocatedCommand = tuple[tuple[str, ...], Piece | None]
-"""The module and its arguments, and the piece that holds the command; None for a command in a sentence."""
+"""The module and its arguments, and the piece with the command; None for a command in a sentence."""
 _CODE = """\
 import runpy
 import sys
@@ -26,13 +26,13 @@ import {module}
 sys.argv[1:] = {words!r}
 runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 """
-"""The program of ``python -m``. The plain import names a module that is gone in Python's ordinary words."""
+"""The program of ``python -m``. The plain import gives Python's ordinary message for a missing module."""
 
 
 def extract_module_call(parsed: ParsedIssue, toolchain: str) -> Repro | None:
     """Return the testcase of the last command that calls a driver of ``toolchain``; None without such a command.
 
-    Files that the command reads are missing: no text holds a model.
+    Files that the command reads are missing: no text contains a model.
     """
     found = list(_find_calls(parsed, tuple(vocabulary_of(toolchain).python.drivers.items())))
     if not found:
@@ -68,7 +68,7 @@ def _find_calls(parsed: ParsedIssue, drivers: Sequence[tuple[str, str]]) -> Iter
     for row, piece in (*((row, None) for row in told), *shown):
         if (begin := spellings.match(row)) is None:
             continue
-        # The words behind the program are read as those of any command, without its pipes and redirections.
+        # The words after the program are read like those of any command, without its pipes and redirections.
         calls, _ = parse_commands(f"python {row[begin.end() :]}")
         if calls:
             yield (modules[begin["name"]], *calls[0].argv[1:]), piece
@@ -82,7 +82,7 @@ def _list_rows(text: str) -> list[str]:
 
 
 def _list_inputs(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words that name a file to read: behind no flag, and with a suffix."""
+    """Yield the words that name a file to read: not after a flag, and with a suffix."""
     for at, word in enumerate(words):
         follows_flag = at > 0 and words[at - 1].startswith("-") and "=" not in words[at - 1]
         if not follows_flag and not word.startswith("-") and re.fullmatch(r"[\w./~-]*\w\.[A-Za-z]\w{0,7}", word):

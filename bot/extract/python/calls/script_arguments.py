@@ -22,7 +22,7 @@ _COMMAND = re.compile(
 
 
 def find_arguments(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], ...]:
-    """Return the words of each command of the report that runs a script with some, without repetitions."""
+    """Return the arguments of each command of the report that runs a script with arguments, without repetitions."""
     found: dict[tuple[str, ...], None] = {}
     typed = (piece.text for piece in pieces if piece.kind is Kind.SHELL)
     for command in (one["words"] or "" for text in typed for one in _COMMAND.finditer(text)):
@@ -40,7 +40,7 @@ _OUTPUT = re.compile(r"--?(?:o$|out|save|log|dump|work)")
 
 
 def list_files(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words that name files to read by a path. A path behind a flag such as ``--output`` is written."""
+    """Yield the words that name files to read by a path. A path after a flag such as ``--output`` is written."""
     for before, word in pairwise(("", *words)):
         if _PATH.match(word) and not _OUTPUT.match(before):
             yield word
@@ -103,7 +103,7 @@ def reads_arguments(code: str) -> bool:
 
 
 def needs_arguments(code: str) -> bool:
-    """True if a script cannot run without words on its command line."""
+    """True if a script cannot run without arguments."""
     tree = parse_python(code)
     if tree is None or "len(sys.argv)" in code:
         return False

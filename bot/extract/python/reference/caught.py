@@ -1,6 +1,6 @@
-"""Find what a program prints where it catches an exception. Pure.
+"""Find the text that a program prints with an exception that it catches. Pure.
 
-``except Exception as e: print("crashed:", e)``: such a program ends well on each build, whatever failed there.
+A program with ``except Exception as e: print("crashed:", e)`` ends well on each build, even if it failed there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MAX_LABELS, MAX_LABEL = 20, 200
 def find_caught_labels(testcase: Testcase) -> tuple[str, ...]:
     """Return the literal texts that a testcase prints directly before an exception that it caught.
 
-    A label is empty where the exception is printed alone, or behind a value of the run. No label: the testcase prints
-    no exception that it caught.
+    A label is empty if the exception is printed alone, or after a value of the run. There is no label if the testcase
+    prints no caught exception.
     """
     texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
     labels = (label for text in texts for label in list_caught_labels(text))
@@ -27,7 +27,7 @@ def find_caught_labels(testcase: Testcase) -> tuple[str, ...]:
 
 
 def list_caught_labels(code: str) -> tuple[str, ...]:
-    """Return the labels of one program, see `find_caught_labels`; none for a text that is no Python."""
+    """Return the labels of one program, see `find_caught_labels`; none for a text that is not Python."""
     tree = parse_python(code)
     return tuple(islice(_iterate_labels(tree), MAX_LABELS)) if tree is not None else ()
 

@@ -1,7 +1,8 @@
 """Decide whether a testcase compares the compiler's result with a result that it computes without the compiler. Pure.
 
-Such a comparison is a reference that votes: two implementations disagree. A comparison with literals is none, because
-the literals are the report's own claim. A program may also print both results, and leave the comparison to readers.
+Such a comparison is a reference that votes: two implementations disagree. A comparison with literals does not vote,
+because the literals are the report's own claim. A program may also print both results, and leave the comparison to
+readers.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ CONSTRUCTORS = frozenset((
 ))  # fmt: skip
 """Calls that build or compare data, and compute no reference from them."""
 CONVERSIONS = frozenset(("max", "min", "abs", "all", "any", "isnan", "isinf", "astype", "reshape"))
-"""Calls of `CONSTRUCTORS` that compute a reference from the data that the compiled program gets as well. Of other
-data, such as the values that the report expects, they compute none."""
+"""Calls of `CONSTRUCTORS` that compute a reference from data that the compiled program gets too. From other data,
+such as the expected values of the report, they do not compute a reference."""
 MAX_NODES, MAX_CHECKS = 20_000, 20
-"""Limits of a program that is read: their product bounds the work."""
+"""Limits of a program that is read. Their product limits the work."""
 
 
 def computes_reference(testcase: Testcase) -> bool:
@@ -77,7 +78,7 @@ def _prints_pair(text: str, toolchain: str) -> bool:
 
 
 def _is_last_pair(program: Program, values: Sequence[ast.expr], origins: Sequence[Origin], at: int) -> bool:
-    """True if the values from ``at`` on are a result, a reference and nothing but values derived from the two."""
+    """True if the values from ``at`` on are a result, a reference and values derived only from the two."""
     if not _is_pair(origins[at], origins[at + 1]) or any(isinstance(one, ast.Attribute) for one in values[at:]):
         return False
     if _prints_below_top(program, _find_start(values[at])):
@@ -89,7 +90,7 @@ def _is_last_pair(program: Program, values: Sequence[ast.expr], origins: Sequenc
 
 
 def _prints_below_top(program: Program, place: Place) -> bool:
-    """True if a loop, a branch or a function behind ``place`` prints too: how often is not known."""
+    """True if a loop, a branch or a function after ``place`` prints too: the number of times is not known."""
     own = {id(one.value) for one in program.tree.body if isinstance(one, ast.Expr)}
     return any(
         isinstance(node, ast.Call)
@@ -117,7 +118,7 @@ def _list_printed(tree: ast.Module) -> list[ast.expr]:
 
 
 def _is_pair(one: Origin, other: Origin) -> bool:
-    """True if one of two values comes from the compiler, and the other one is computed without the compiler."""
+    """True if one of two values comes from the compiler, and the other is computed without the compiler."""
     if one.compiled is other.compiled:
         return False
     result, reference = (one, other) if one.compiled else (other, one)
@@ -152,7 +153,7 @@ class Program:
 
 
 def read_program(text: str, toolchain: str) -> Program | None:
-    """Return the parsed program; None for text that is no Python, or that is too long."""
+    """Return the parsed program; None for text that is not Python, or that is too long."""
     try:
         tree = ast.parse(text)
         nodes = list(islice(walk_scopes(tree), MAX_NODES + 1))
@@ -272,13 +273,13 @@ def _pair_parts(target: ast.expr, value: ast.AST) -> Iterator[tuple[ast.expr, as
 
 
 def _pair_items(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.AST]]:
-    """Yield each name of a loop with what the name runs over: ``for a, b in zip(x, y)``, ``in [(x, y), (z, w)]``."""
+    """Yield each name of a loop with its iterable: ``for a, b in zip(x, y)``, ``in [(x, y), (z, w)]``."""
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
     match value:
         case ast.Call(func=ast.Name(id="zip"), args=given) if len(given) == len(parts):
             yield from zip(parts, given, strict=True)
         case ast.Call(func=ast.Attribute(value=given, attr="items"), args=[]) if len(parts) == 2:
-            yield parts[0], ast.Constant(value="")  # a key says nothing of where the items come from
+            yield parts[0], ast.Constant(value="")  # a key does not show where the items come from
             yield parts[1], given
         case ast.Call(func=ast.Name(id="enumerate"), args=[given]) if len(parts) == 2:
             yield from _pair_items(parts[1], given)
@@ -321,7 +322,7 @@ def _list_checks(nodes: Iterable[tuple[Scope, ast.AST]]) -> Iterator[tuple[Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """How a value comes about."""
+    """The origin of a value."""
 
     compiled: bool
     """True if the compiler takes part."""
@@ -364,7 +365,7 @@ def _trace_origin(
 
 
 def _is_library(called: ast.expr, scope: Scope, defined: Definitions) -> bool:
-    """True for ``np.sort``: the name before the dot is none that the program defines."""
+    """True for ``np.sort``: the program does not define the name before the dot."""
     match called:
         case ast.Attribute(value=ast.Name(id=name)):
             return (scope, name) not in defined and (None, name) not in defined
@@ -379,7 +380,7 @@ def _find_reaching(
 ) -> list[tuple[Scope, Definition]]:
     """Return the definitions that a read of a name may see, with their scope.
 
-    The order of the text decides in the program's own level, outside loops. Elsewhere any definition may be seen.
+    At the program's own level, outside loops, the order of the text decides. Elsewhere any definition may be seen.
     """
     at = scope if (scope, name.id) in defined else None
     found = defined.get((at, name.id), [])

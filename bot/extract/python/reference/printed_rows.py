@@ -1,7 +1,7 @@
-"""Find the rows in which a program prints results beside references, or what its own comparisons say. Pure.
+"""Find the rows in which a program prints results beside references, or results of its own comparisons. Pure.
 
-Many programs leave the comparison of their results to readers (``print("tvm", a, "numpy", b)``), or print what a
-comparison says (``print(np.array_equal(a, b))``, ``"" if a == b else "<-- BAD"``). The rows are described as data, so
+Many programs leave the comparison of their results to readers (``print("tvm", a, "numpy", b)``), or print the result
+of a comparison (``print(np.array_equal(a, b))``, ``"" if a == b else "<-- BAD"``). The rows are described as data, so
 that the runner finds them in any output.
 """
 
@@ -21,7 +21,7 @@ _EQUAL = frozenset(("allclose", "array_equal", "isclose", "array_equiv", "struct
 
 
 def find_printed_rows(testcase: Testcase) -> tuple[PrintedRow, ...]:
-    """Return the rows of the only Python program of a testcase that tell whether its results are right."""
+    """Return the rows of a testcase's only Python program that show whether its results are right."""
     texts = [text for name, text in testcase.files.items() if name.endswith(".py")]
     program = read_program(texts[0], testcase.toolchain) if len(texts) == 1 else None
     if program is None:
@@ -42,13 +42,13 @@ def prints_results(testcase: Testcase) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A comparison, and whether it holds for a right result."""
+    """A comparison, and whether it is true for a right result."""
 
     holds_if_right: bool
 
 
 def _iterate_rows(program: Program) -> Iterator[PrintedRow]:
-    guarded: dict[int, str] = {}  # a call of print → what it tells by being there
+    guarded: dict[int, str] = {}  # a call of print → the meaning of its output
     for scope, node in program.nodes:
         if isinstance(node, ast.If) and (check := _read_check(program, node.test, scope)) is not None:
             for branch, holds in ((node.body, True), (node.orelse, False)):
@@ -65,7 +65,7 @@ def _iterate_rows(program: Program) -> Iterator[PrintedRow]:
 
 
 def _list_neighbours(program: Program) -> Iterator[list[list[PrintedPart]]]:
-    """Yield the parts of the calls of print that stand in statements right below each other."""
+    """Yield the parts of the calls of print in adjacent statements."""
     scopes = {id(node): scope for scope, node in program.nodes}
     for _, node in program.nodes:
         for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
@@ -99,7 +99,7 @@ _OPPOSITE = {PartRole.RESULT: PartRole.REFERENCE, PartRole.REFERENCE: PartRole.R
 
 
 def _find_role(parts: Sequence[PrintedPart]) -> PartRole | None:
-    """Return what a row shows: a result, a reference, or a label alone (`PartRole.OTHER`); None for another row."""
+    """Return the content of a row: a result, a reference, or only a label (`PartRole.OTHER`); else None."""
     roles = {part.role for part in parts} - {PartRole.OTHER}
     if not roles and any(any(map(str.isalpha, part.text)) for part in parts):
         return PartRole.OTHER
@@ -115,7 +115,7 @@ def _list_prints(statement: ast.stmt) -> list[ast.Call]:
 
 
 def _read_print(program: Program, call: ast.Call, scope: Scope, tells: str) -> PrintedRow | None:
-    """Return the row of a call; None if the row says nothing of a result, or has no plain form."""
+    """Return the row of a call; None if the row does not contain a result, or has no plain form."""
     parts = _read_parts(program, call, scope)
     roles = {part.role for part in parts}
     has_words = any(any(map(str.isalpha, part.text)) for part in parts)
@@ -169,11 +169,11 @@ def _read_part(program: Program, piece: ast.expr, scope: Scope) -> PrintedPart:
 
 
 _OF_DIFFERENCE = frozenset(("abs", "absolute", "max", "amax", "nanmax", "mean", "sum", "norm", "float", "item"))
-"""Functions that keep zero zero, and an error an error."""
+"""Functions that map zero to zero, and an error to an error."""
 
 
 def _is_difference(program: Program, value: ast.expr, scope: Scope, depth: int = 0) -> bool:
-    """True for how far a result of the compiler is from a reference: ``np.abs(out - want).max()``."""
+    """True for the distance of a result of the compiler from a reference: ``np.abs(out - want).max()``."""
     deeper = partial(_is_difference, program, scope=scope, depth=depth + 1)
     match value:
         case _ if depth > MAX_DEPTH:
@@ -196,7 +196,7 @@ def _is_difference(program: Program, value: ast.expr, scope: Scope, depth: int =
 
 
 def _measures(value: ast.expr, depth: int = 0) -> bool:
-    """True for a difference, a shape or a count, which is no result."""
+    """True for a difference, a shape or a count, which is not a result."""
     if depth > MAX_DEPTH:
         return True
     deeper = partial(_measures, depth=depth + 1)
@@ -216,7 +216,7 @@ def _measures(value: ast.expr, depth: int = 0) -> bool:
 
 
 def _read_check(program: Program, node: ast.expr, scope: Scope, depth: int = 0) -> _Check | None:
-    """Return what an expression compares: a result of the compiler with a value made without the compiler."""
+    """Return the comparison of an expression: a result of the compiler with a value made without the compiler."""
     if depth > MAX_DEPTH:
         return None  # ``ok = not ok`` is defined by itself
     read = partial(_read_check, program, depth=depth + 1)
@@ -253,12 +253,12 @@ def _read_check(program: Program, node: ast.expr, scope: Scope, depth: int = 0) 
 
 
 def _only_unequal(check: _Check | None) -> _Check | None:
-    """``any`` of unequal elements says that a result is wrong. ``any`` of equal elements says nothing."""
+    """Return the check of ``any`` over unequal elements. Return None over equal elements, which show no fault."""
     return None if check is None or check.holds_if_right else check
 
 
 def _is_pair(program: Program, one: ast.expr, other: ast.expr, scope: Scope) -> bool:
-    """True for a result of the compiler and values that come without the compiler, which are no shapes or names."""
+    """True for a result of the compiler and values made without the compiler that are not shapes or names."""
     if any(isinstance(side, ast.Attribute) or _measures(side) for side in (one, other)):
         return False
     compiled = [program.trace(side, scope).compiled for side in (one, other)]

@@ -1,6 +1,6 @@
-"""Decide whether a testcase compares an object with itself after it was printed and read again. Pure.
+"""Decide whether a testcase compares an object with itself after printing and parsing. Pure.
 
-Such a check needs no other reference: text that a compiler prints and reads again must give the same object.
+Such a check needs no other reference: text that a compiler prints and parses must give the same object.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MAX_DEPTH = 8
 
 
 def checks_round_trip(testcase: Testcase) -> bool:
-    """True if the testcase compares objects, and each comparison is of an object with its printed and read text."""
+    """True if the testcase compares objects, and each comparison is of an object with its printed and parsed text."""
     checks = [check for name, text in testcase.files.items() if name.endswith(".py") for check in _list_checks(text)]
     return bool(checks) and all(checks)
 
 
 def _list_checks(text: str) -> list[bool]:
-    """Return for each comparison of two objects whether one side is the other side's text, read again."""
+    """Return for each comparison of two objects whether one side is the parsed text of the other."""
     try:
         tree = ast.parse(text)
         nodes = list(ast.walk(tree))
@@ -64,7 +64,7 @@ def _is_read_from(read: ast.expr, given: ast.expr, known: Mapping[str, ast.expr]
 
 
 def _follow(value: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
-    """Return the expression that a name stands for."""
+    """Return the expression that a name is bound to."""
     for _ in range(MAX_DEPTH):
         if not isinstance(value, ast.Name) or value.id not in known:
             break

@@ -1,7 +1,7 @@
 """Decide whether a testcase lets another runtime compute the model that the compiler gets. Pure.
 
 Such a reference is a second source for the value: a framework, ONNX's evaluator or ONNX Runtime. A formula of the
-author is none.
+author is not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _list_values(side: ast.expr, origin: Origin) -> Iterator[ast.AST]:
 
 
 def _list_exported(program: Program) -> tuple[set[str], set[str]]:
-    """Return the names of the exported models, and the names that hold exported programs."""
+    """Return the names of the exported models, and the names of exported programs."""
     models, exported = set(), set()
     for _, node in program.nodes:
         match node:

@@ -155,13 +155,13 @@ def _is_absent(evidence: Evidence, version: str | None) -> bool:
 
 
 def _quotes_no_error(evidence: Evidence) -> bool:
-    """True if nothing tells how the reported error looks: no quoted message, and no check of the testcase's own."""
+    """True if the form of the reported error is unknown: no quoted message, and no check in the testcase."""
     plan = evidence.plan
     return quotes_no_failure(evidence) and plan.claim.kind is ClaimKind.ERROR and not plan.checks_itself
 
 
 def _find_changed_output(evidence: Evidence) -> str | None:
-    """Return the reported release if it prints something else than the newest, and the report quotes no failure.
+    """Return the reported release if its output differs from the newest, and the report quotes no failure.
 
     A report in words such as "does not work" may be about values. All runs of each of the two must print the same.
     """
@@ -180,10 +180,10 @@ def _find_changed_output(evidence: Evidence) -> str | None:
 
 
 def _judge_stand_in_driver(evidence: Evidence, good: Sequence[str]) -> Verdict | None:
-    """Return the verdict where software in place of the hardware runs cleanly what the report saw at run time.
+    """Return the verdict on a failure at run time, if software runs cleanly instead of the hardware.
 
-    The compiler is the same; the driver, its limits and the hardware are not. None if the compiler itself is said to
-    fail, or if a run was on the hardware.
+    The compiler is the same; the driver, its limits and the hardware are not. Return None if the compiler itself
+    fails according to the report, or if a run was on the hardware.
     """
     claim = evidence.plan.claim
     clean = [seen for seen in evidence.list_originals() if seen.answer is Answer.GOOD]
@@ -205,7 +205,8 @@ _AT_RUN_TIME = frozenset({ClaimKind.WRONG_RESULT, *QUANTITIES})
 
 
 def _find_failure_at_home(evidence: Evidence) -> Observation | None:
-    """Return the failure of the build of the report's time, if each of its runs fails, and not for the text."""
+    """Return the failure of the build of the report's time, if each of its runs fails, and not because of the
+    text."""
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
     runs = [seen for seen in evidence.list_originals() if seen.version == plan.reported]
@@ -231,8 +232,8 @@ def _name_role(evidence: Evidence, version: str) -> str:
 def _find_failure_before(evidence: Evidence, good: Sequence[str]) -> Observation | None:
     """Return the failure of the build before all clean ones, if its exception is the reported one.
 
-    Only where no build stands for the version that the report names. The report may tell the message in its own
-    words, and the failure may be fixed since that build.
+    Only if no build represents the version that the report names. The report may give the message in its own words,
+    and the failure may have been fixed after that build.
     """
     plan, claim = evidence.plan, evidence.plan.claim
     if plan.reported is not None or not claim.versions or claim.signature is None:
@@ -255,14 +256,14 @@ _MISSING_LIBRARY = re.compile(
     r"(?P<name>\blib[\w.+-]{1,80}\.(?:so|dylib)[\w.]{0,20}|\b[\w-]{1,80}\.dll\b)[^\n]{0,200}?"
     r"(?:cannot open shared object file|image not found|undefined symbol|symbol not found|module could not be found)"
 )
-"""The loader's message about a shared library that is not there, or that is another version."""
+"""The loader's message about a shared library that is missing, or has another version."""
 
 
 def judge_clean_port(evidence: Evidence) -> Verdict | None:
-    """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
+    """Return the verdict if no release reads the posted text, and the newest runs the same program cleanly.
 
-    A change of notation counts, and a run that prints what the report expects. A port to another API may do something
-    else: observed where a clean port of a schedule lost the operation that failed. So a clean port answers a quoted
+    A change of notation counts, and so does a run that prints the expected output. A port to another API may do
+    something else: a clean port of a schedule once lost the operation that failed. So a clean port answers a quoted
     error or crash only if a second build runs a port cleanly, and no build fails.
     """
     plan = evidence.plan

@@ -13,7 +13,7 @@ from runners.toolchains import find_toolchain
 def fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) -> bool:
     """True if one of the other failures occurs on the reported release itself or on the newest release.
 
-    Another failure on an older release, or on a build that stands in for the reported one, means little.
+    Another failure on an older release, or on a build that represents the reported one, is weak evidence.
     """
     plan = evidence.plan
     relevant = {plan.order[-1]}
@@ -25,7 +25,7 @@ def fails_where_reported(evidence: Evidence, failing: Sequence[Observation]) -> 
 def fails_unquoted(evidence: Evidence) -> bool:
     """True if the build that is closest to the report reads the text and fails, and the report quotes no failure.
 
-    A report that tells neither a build nor a date may be about any build that fails.
+    A report that gives neither a build nor a date may be about any build that fails.
     """
     plan = evidence.plan
     vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
@@ -41,7 +41,7 @@ def quotes_no_failure(evidence: Evidence) -> bool:
 
 
 def only_compiles(evidence: Evidence) -> bool:
-    """True if no command runs what the compiler makes. A compiler prints remarks, and no values."""
+    """True if no command runs the compiler's result. A compiler prints remarks, and no values."""
     testcase = evidence.plan.testcase
     return all(step[0] in find_toolchain(testcase.toolchain).GUEST.compilers for step in testcase.steps)
 

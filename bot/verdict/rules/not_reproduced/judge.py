@@ -1,4 +1,4 @@
-"""The order of the questions where no run fails as reported. Pure."""
+"""Judge an issue of which no run fails as reported, by questions in their order. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.core.protocol import Answer, Outcome, Variant
 
 
 def judge_not_reproduced(evidence: Evidence) -> Verdict:
-    """Return the verdict where no run failed as reported."""
+    """Return the verdict if no run failed as reported."""
     good = evidence.find_versions(Answer.GOOD)
     if good:
         return judge_clean(evidence, good)
@@ -26,7 +26,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
         return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), "Inconclusive: nothing was run.")
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
     others = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
-    runs_there = any(map(ends_well, others))  # it runs there, although nothing tells whether its output is right
+    runs_there = any(map(ends_well, others))  # it runs there, although nothing shows whether its output is right
     if others and (
         runs_there or fails_where_reported(evidence, others) or not cannot_run or fails_unquoted(evidence)
     ):
@@ -74,7 +74,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
 
 
 def _describe_ports(evidence: Evidence) -> str:
-    """Return a sentence on the ported runs, which are not of the posted text; empty if they say nothing."""
+    """Return a sentence on the ported runs, which are not of the posted text; empty if they are no evidence."""
     if clean := evidence.find_versions(Answer.GOOD, Variant.PORTED):
         where = name_releases(evidence, clean, Variant.PORTED)
         return f" Ported to a newer API, it runs cleanly on {where}."

@@ -1,4 +1,4 @@
-"""Judge runs of which none is clean: other failures, and results that nothing judges. Pure."""
+"""Judge runs of which none is clean: other failures, and results without a judgement. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def judge_other_failures(evidence: Evidence) -> Verdict:
         kinds = dict.fromkeys(name_failure(s.signature.type) if s.signature else "another failure" for s in ended)
         said = f"{unanswered.headline} On {where}, it ends with {join_names([*kinds])}."
         return replace(unanswered, headline=said)
-    # A run that ends by itself is no hang, whatever the report quotes.
+    # A run that ends by itself is not a hang, whatever the report quotes.
     known = plan.claim.signature is not None or plan.claim.kind is ClaimKind.HANG
     claim_is_known = known and plan.claim.kind is not ClaimKind.UNKNOWN
     if claim_is_known and fails_where_reported(evidence, failing):
@@ -96,7 +96,7 @@ def judge_other_failures(evidence: Evidence) -> Verdict:
 def _ends_before_values(evidence: Evidence) -> bool:
     """True if a report shows a wrong value, and an error of the compiler itself ends the runs of several builds.
 
-    An exception of the testcase's Python may come from a wrong extraction. Such an error does not.
+    An exception of the testcase's Python may come from a wrong extraction. An error of the compiler does not.
     """
     claim, runs = evidence.plan.claim, evidence.list_originals()
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
@@ -116,11 +116,11 @@ def _describe_difference(evidence: Evidence) -> str:
 
 
 def _find_other_output(evidence: Evidence) -> str | None:
-    """Return the one output of all builds where the report quotes other values.
+    """Return the only output of all builds, if the report quotes other values.
 
-    Memory that nothing wrote prints other values on each build. The output must have the form of a quoted line, so
-    that the report quotes the output of this program. A build of the report's time must be the named one: of a build
-    beside it, the failure may be just before or after.
+    Unwritten memory prints other values on each build. The output must have the form of a quoted line, so that the
+    report quotes the output of this program. A build of the report's time must be the named build: a neighbour may
+    lack the failure.
     """
     claim, runs = evidence.plan.claim, evidence.list_originals()
     printed = {

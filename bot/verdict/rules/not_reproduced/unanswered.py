@@ -1,4 +1,4 @@
-"""Judge runs that end well, where nothing compares what they print with the claim. Pure."""
+"""Judge runs that end well, if nothing compares their output with the claim. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runners.toolchains import find_toolchain
 
 
 def _stops_at_program(evidence: Evidence) -> bool:
-    """True if the commands ask for a program of a compiler's phase, and not for code that computes values."""
+    """True if the commands request a program of a compiler's phase, and not code that computes values."""
     tools = find_toolchain(evidence.plan.testcase.toolchain).REPORTS.tools
     steps = evidence.plan.testcase.steps
     return tools is not None and all(
@@ -25,11 +25,11 @@ def _stops_at_program(evidence: Evidence) -> bool:
 
 
 _PROGRAM = "mlir"
-"""End of the suffix of an output file that holds a program."""
+"""End of the suffix of an output file that contains a program."""
 
 
 def judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tuple[int, ...]) -> Verdict:
-    """Return ``inconclusive`` where each run ends well, and nothing compares what it made with the claim."""
+    """Return ``inconclusive`` if each run ends well, and nothing compares its result with the claim."""
     claim = evidence.plan.claim
     if made := _list_made(ended):
         counts = ", and ".join(
@@ -66,7 +66,7 @@ def judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tup
 def _find_printed_change(
     evidence: Evidence, ended: Sequence[Observation]
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the builds before and since the newest change of the printed program; None if none changed it.
+    """Return the builds before and since the newest change of the printed program; None without a change.
 
     For tools that print a program, such as ``iree-opt``: a pass gives the same program on every run of a build.
     """
