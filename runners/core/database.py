@@ -1,4 +1,4 @@
-"""Open a SQLite file that several processes share: WAL, migrations, and SQLite's errors as ours."""
+"""Open a SQLite file that several processes share: WAL mode, migrations, and SQLite's errors as ours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Database:
                 yield
                 self.change("COMMIT")
             except BaseException:
-                if self._sql.in_transaction:  # SQLite rolls back by itself if its disk is full
+                if self._sql.in_transaction:  # SQLite itself rolls back if the disk is full
                     self._sql.execute("ROLLBACK")
                 raise
 
@@ -72,7 +72,7 @@ def open_database(path: Path, migrations: Sequence[str]) -> Database:
     """Open the file, or create it, and apply the migrations that it lacks. Its ``user_version`` counts them.
 
     Raises:
-        UserError: the file cannot be opened, is no database, or a newer version of Reprobot wrote it.
+        UserError: the file cannot be opened, is not a database, or was written by a newer version of Reprobot.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def open_database(path: Path, migrations: Sequence[str]) -> Database:
 
 
 def _migrate(sql: sqlite3.Connection, migrations: Sequence[str]) -> int:
-    """Bring the file up to date. Two processes may try this at once: the second finds the work done."""
+    """Apply the missing migrations. If two processes try this at once, the second has nothing to do."""
     if (version := _read_version(sql)) >= len(migrations):
         return version
     sql.execute("BEGIN IMMEDIATE")

@@ -1,10 +1,10 @@
-"""Let the build that a report is about tell which of two printed programs is the wrong one. Pure.
+"""Decide by the reported build which of two printed programs is wrong. Pure.
 
-A report says that the program which a pass prints is wrong, in words that no comparison reads. The build that the
-report is about then prints the wrong program, whatever the words are. If newer builds print another program, and the
-difference is in what the report speaks of, the reported behaviour ended there.
+A report states that the program which a pass prints is wrong, in words that no comparison can read. Then the reported
+build prints the wrong program. If newer builds print another program, and the report mentions the difference, the
+reported behaviour ended there.
 
-Of 18 answers to first looks that named such a change without judging it, the truth was *fixed* in 16.
+Of 18 answers to first looks that named such a change without judging it, 16 were *fixed* in truth.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Change:
     before: Program
     after: Program
     names: tuple[str, ...]
-    """The operations that differ and that the report speaks of, each once, in their order; for TVMScript, words."""
+    """The differing operations that the report mentions, each once, in their order. For TVMScript, words."""
 
 
 def find_change(plan: Plan, observations: Sequence[Observation]) -> Change | None:
-    """Return the only change of the printed program from the reported build on, if the report speaks of it.
+    """Return the only change of the printed program after the reported build, if the report mentions it.
 
-    None as well if the report quotes a program: then another comparison has its say.
+    None as well if the report quotes a program: then another comparison decides.
     """
     claim, reported, newest = plan.claim, plan.reported, plan.order[-1]
     asks = claim.kind is ClaimKind.WRONG_RESULT and not claim.sometimes
@@ -57,9 +57,10 @@ def find_change(plan: Plan, observations: Sequence[Observation]) -> Change | Non
 
 
 def mark_by_own_build(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as bad that print the program of the reported build, and as good after it.
+    """Return the observations. Runs with the program of the reported build are bad, those with the newer program are
+    good.
 
-    Runs that print a third program are left as they are. Nothing is marked beside runs that are judged.
+    Runs that print a third program are left unchanged. Nothing is marked if any run is judged already.
     """
     change = find_change(plan, observations)
     runs = list_runs(plan, observations)
@@ -81,7 +82,7 @@ def mark_by_own_build(plan: Plan, observations: Sequence[Observation]) -> tuple[
 
 
 def is_marked_by_own_build(seen: Observation) -> bool:
-    """True for a run that counts because of a change of the printed program after the reported build."""
+    """True for a run that was judged by a change of the printed program after the reported build."""
     return seen.why.startswith((AS_REPORTED_BUILD.partition("{}")[0], AS_CHANGED.partition("{}")[0]))
 
 
@@ -90,7 +91,7 @@ def _is_program(quoted: str) -> bool:
 
 
 def _list_named(claim: Claim, before: Program, after: Program) -> Iterator[str]:
-    """Yield the names of the operations that differ, if the report has the name or a differing word of it."""
+    """Yield the names of the differing operations whose name, or a differing word, is in the report."""
     said = {word.lower() for word in re.findall(r"[A-Za-z_]\w+", f"{claim.told}\n{claim.actual}\n{claim.expected}")}
     one, other = (Counter(map(_leave_out_values, program)) for program in (before, after))
     names: dict[str, set[str]] = {}
