@@ -53,8 +53,7 @@ def uses_names(testcase: Testcase, names: Sequence[str]) -> bool:
 
 
 def _list_words(code: str) -> list[str]:
-    """Return the names in the expressions of a program, and the words of its strings. All words if it cannot be
-    parsed."""
+    """Return the names in a program's expressions, and the words of its strings. All words if it cannot be parsed."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -101,8 +101,7 @@ def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
 
 
 def _ask_about_newest(state: InvestigationState, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Ask the references about the newest release, if its values do not decide and those of an older one are
-    wrong."""
+    """Ask the references about the newest release, if its values do not decide and an older release's are wrong."""
     plan, newest = state.plan, state.plan.order[-1]
     votes = {str(one.evidence.get("version")): vote for one in findings if (vote := get_vote(one)) is not None}
     seen = next((one for one in state.seen if _shows_values(one, plan, newest)), None)
