@@ -64,7 +64,7 @@ def _check_devices() -> list[MachineCheck]:
 
 
 def _check_device(device: Device) -> tuple[bool, str]:
-    """Return True if programs for a device can run here, and the device's source, else False and the missing part."""
+    """Return True and the device's source if its programs can run here, else False and the missing part."""
     if device.hardware is None:
         return True, "runs on any machine"
     if not device.linked:

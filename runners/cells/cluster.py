@@ -103,7 +103,7 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
         InfraError: the cell could not be run.
     """
     found = next(one for one in read_plan(plan, digest).cells if one.id == cell)
-    with open_private_directory() as folder:  # its name tells the next run that a killed worker left the folder
+    with open_private_directory() as folder:  # its name shows the next run that a killed worker left it
         path, results = folder / "plan.json", folder / "results"
         path.write_bytes(plan)
         _get_processes().run(path, digest, found, results, default_root() / "runs.sqlite")

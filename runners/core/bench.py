@@ -51,5 +51,5 @@ class DeepBench(Bench, Protocol):
         """List the builds between two versions, tags or commits.
 
         Raises:
-            UserError: one end does not exist, or no build lies between the two.
+            UserError: one end does not exist, or no build is between the two.
         """

@@ -63,7 +63,7 @@ def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]
 
 
 def describe_conditions(varied: Varied) -> str:
-    """Return ``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual conditions."""
+    """Return ``hash seed 1, new memory filled with 0xaa, 1 thread``. Empty for the usual conditions."""
     parts = (
         f"hash seed {varied.hash_seed}" if varied.hash_seed else "",
         f"new memory filled with 0x{255 - varied.fill:02x}" if varied.fill is not None else "",

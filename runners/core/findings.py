@@ -154,7 +154,7 @@ class KindFacts:
     titles: Mapping[str, str] = field(default_factory=dict)
     """Headings that replace ``title``, by `LEVEL`."""
     blames: Blame
-    """The party at fault, unless the evidence says that its origin is unknown."""
+    """The party at fault, unless the evidence states that its origin is unknown."""
     settles: Settles = Settles.NEVER
     from_guest: bool = False
     """True if the guest's instrumentation may claim it. Other kinds state actions and observations of the host."""

@@ -305,7 +305,7 @@ class FindingKind(StrEnum):
 
 
 class Finding(Wire, frozen=True, kw_only=True):
-    """One finding of a diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
+    """One finding of a diagnosis. ``evidence`` contains plain JSON values that a maintainer can check."""
 
     kind: FindingKind
     summary: Text

@@ -86,7 +86,7 @@ def find_file_problem(names: Iterable[str]) -> str:
 class ProbeSession:
     """A sandbox that stays open for the probes of one issue in one environment. See `open_probe_session`.
 
-    ``spent`` is the reason why the session takes no further probe; empty while it does.
+    ``spent`` is the reason why the session accepts no further probe. Empty while it does.
     """
 
     def __init__(

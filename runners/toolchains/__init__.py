@@ -1,4 +1,4 @@
-"""The toolchains: one folder for each compiler, with the facts about that compiler.
+"""List the toolchains. Each compiler has one folder with the facts about it.
 
 A toolchain satisfies `runners.core.toolchain.contract.Toolchain`, as a module or as an object of a class that
 inherits its defaults. To add a toolchain, write one and add it to `TOOLCHAINS` (docs/add-a-toolchain.md).

@@ -53,7 +53,7 @@ def get_stand_in(machine: Machine, request: RunRequest) -> str:
 
 
 def get_image(machine: Machine) -> str:
-    """Return the digest of the sandbox's image; empty for the host's own system."""
+    """Return the digest of the sandbox's image. Empty for the host's own system."""
     return machine.engine.image if machine.engine.own_system else ""
 
 

@@ -105,7 +105,7 @@ class Conclusion:
     single: bool
     """True if the ends are one commit apart, and the belief in that commit reaches the publishing threshold."""
     unsteady: tuple[int, ...] = ()
-    """Builds that certainly behave like the newer end and lie before a build that certainly does not."""
+    """Builds that certainly behave like the newer end, but are older than a build that certainly does not."""
     rates: Rates | None = None
 
 
@@ -450,7 +450,7 @@ def _list_missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
     for build, sign in ((older, 1.0), (newer, -1.0)):
         seen = state.tallies.get(build, RunCounts())
         lacking = VERIFIED_LOG_RATIO - sign * state.model.compute_ratio(seen)
-        # Where the rates are only estimates, one run is never enough.
+        # If the rates are only estimates, one run is never enough.
         least = 0 if state.goals.rates is not None else 2 - seen.runs
         needs += [build] * max(math.ceil(lacking / state.model.compute_step(sign)), least)
     return tuple(needs)

@@ -61,7 +61,7 @@ class Spread:
 
 
 def measure_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[Spread, ...]:
-    """Return the values of each release that ran the testcase to its end, oldest first; empty for other claims.
+    """Return the values of each release that ran the testcase to its end, oldest first. Empty for other claims.
 
     Runs that `mark_costly_runs` marked are included.
     """

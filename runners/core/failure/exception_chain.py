@@ -45,7 +45,7 @@ def read_chain(ended: Ended, steps: Sequence[StepResult], vocabulary: FailureVoc
 
 
 def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the signature of one exception; None if its type is not a dotted name.
+    """Return the signature of one exception. None if its type is not a dotted name.
 
     A traceback inside the message is never treated as the failure.
     """

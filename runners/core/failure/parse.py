@@ -390,7 +390,7 @@ def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
 
 
 def _find_telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
-    """Return the line that completes a generic header; empty if the header needs none.
+    """Return the line that completes a generic header. Empty if the header needs none.
 
     NumPy's array checks print the comparison first, then its result. The vocabulary lists the compiler's exceptions
     that have such a line.

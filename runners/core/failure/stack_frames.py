@@ -36,7 +36,7 @@ _NOISE_FRAMES = (
 functions that run LLVM's and MLIR's passes and patterns."""
 _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 """A method of one of MLIR's own classes (a type's width, an operation's model). Only its caller identifies the
-failure. Passes and dialects have namespaces of their own."""
+failure. Passes and dialects have their own namespaces."""
 
 
 def find_native_frames(

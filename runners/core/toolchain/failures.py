@@ -157,7 +157,7 @@ class FailureVocabulary:
     products: tuple[Product, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()
-    """Signs that a device or the machine is broken or unfit, so that the run is no evidence about the compiler."""
+    """Signs of a broken or unsuitable device or machine. Such a run is not evidence about the compiler."""
 
 
 def unite_vocabularies(vocabularies: Iterable[FailureVocabulary]) -> FailureVocabulary:

@@ -44,7 +44,7 @@ class SharedLibrary:
 
 
 def read_library(path: Path) -> SharedLibrary | None:
-    """Return the needs and definitions of a 64-bit little-endian shared library; None for any other file."""
+    """Return the needs and definitions of a 64-bit little-endian shared library. None for any other file."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _parse(data) if data[:6] == b"\x7fELF\x02\x01" else None

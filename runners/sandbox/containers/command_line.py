@@ -46,7 +46,7 @@ class Invocation:
     counted: bool = False
     """True if we have no such group, but can read the counters of the engine's own group."""
     own_kernel: bool = False
-    """True for gVisor, which stands between the container and the host's kernel."""
+    """True for gVisor, which is between the container and the host's kernel."""
     own_store: bool = False
     """True for podman with our own store and settings. Its containers start from the unpacked skeleton."""
 

@@ -32,7 +32,7 @@ from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResu
 from runners.core.toolchain.products import Product
 
 ACCEPTED = "runs to its end without an error, as reported"
-"""Reason of a bad run, if the report misses an error."""
+"""Reason of a bad run, if the report is about a missing error."""
 PRINTS_EXPECTED = "prints what the report expects"
 PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
 """Reason of a clean run whose program is similar to the one that the report calls wrong."""

@@ -51,7 +51,7 @@ class Failure:
 
     @property
     def reported(self) -> Signature | None:
-        """The failure that the report quotes. None if it quotes none, or if it misses an error."""
+        """The failure that the report quotes. None if it quotes none, or is about a missing error."""
         quoted = self.claim.signature
         return None if self.claim.kind is ClaimKind.ACCEPTED or quoted is None or quoted.type == OUTPUT else quoted
 
@@ -308,13 +308,13 @@ def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> 
 
 
 REFUSED = "refuses it, as the report expects: "
-"""Prefix of the reason of a run that ends with the error that a report misses."""
+"""Prefix of the reason of a run that ends with the error whose absence is reported."""
 MIN_SHARED = 2
-"""Minimum number of words shared by an error and the report that misses it. Other errors share fewer."""
+"""Minimum number of words shared by an error and the report of its absence. Other errors share fewer."""
 
 
 def _is_missed_error(failure: Failure) -> bool:
-    """True if a run ends with the error that the report misses. The error must share words with the report."""
+    """True if a run ends with the error whose absence is reported. It must share words with the report."""
     if failure.seen.type in NATIVE or not failure.seen.message:
         return False
     if failure.is_told:

@@ -86,7 +86,7 @@ def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> Broke
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------- the mended text
+# ---------------------------------------------------------------------------------------------- the repaired text
 
 
 def _find_place(text: str, operand: Operand) -> re.Match[str] | None:
