@@ -40,7 +40,7 @@ class Bench(Protocol):
         """Reduce the plan's testcase on ``version``.
 
         Raises:
-            NotReducible: no run shows the failure, the failure is flaky, or a wrong result has no control run.
+            NotReducible: no run shows the failure, the failure is flaky, or a wrong result has no control.
         """
 
 

@@ -125,8 +125,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     wheel_gib: Positive = 16.0
     """Limit of the disk space of one wheel from an index. The largest known ones (PyTorch with CUDA) take 3."""
     store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
-    """Limit of the store on disk; the longest unused environments are removed. All releases of IREE and TVM take
-    13."""
+    """Limit of the store on disk. The longest unused environments are removed. IREE's and TVM's releases take 13."""
 
     def find_builds(self, toolchain: str) -> BuildsConfig | None:
         """Return the first ``[[builds]]`` table of a toolchain."""

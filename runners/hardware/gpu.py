@@ -208,7 +208,7 @@ def await_health(before: Health, run: RunProgram = run_program, *, wait_s: float
 
 
 def find_fault(before: Health, after: Health) -> str | None:
-    """Return a fault because of which the run in between is not evidence about a compiler. None without a fault."""
+    """Return a fault that makes the run in between useless as evidence about a compiler. None without a fault."""
     new = [number for number in after.faults[len(before.faults) :] if number in _HOPELESS_XIDS]
     if new:
         return f"the GPU reported a hardware fault (Xid {new[0]})"

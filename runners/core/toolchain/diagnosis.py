@@ -77,7 +77,7 @@ class Diagnoser:
     votes: bool = False
     """True if it recomputes the values. This also judges a run whose output shows nothing."""
     finds_undefined: bool = False
-    """True if it finds values that the program leaves undefined. This also judges such a run."""
+    """True if it finds undefined values of the program. This also judges a run whose output shows nothing."""
 
     def applies_to(self, failure: Failure) -> bool:
         """True if it examines this kind of testcase, and a flaky failure does not mislead it."""
