@@ -1,1 +1,1 @@
-"""The side that executes issue code: no token, and never an import of ``bot``."""
+"""The part that executes issue code. It has no token, and never imports ``bot``."""

@@ -1,4 +1,4 @@
-"""Check the parts of this machine, for ``reprobot doctor``: engines, interpreters, devices and the store."""
+"""Check the parts of this machine for ``reprobot doctor``: engines, interpreters, devices and the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runners.toolchains import TOOLCHAINS, Device
 
 
 class MachineCheck(Wire, frozen=True, kw_only=True):
-    """The state of one part. ``detail`` describes the part, or has the reason and the remedy if it does not work."""
+    """The state of one part. ``detail`` describes the part, or the reason and the remedy if it does not work."""
 
     area: str
     name: str
@@ -64,7 +64,7 @@ def _check_devices() -> list[MachineCheck]:
 
 
 def _check_device(device: Device) -> tuple[bool, str]:
-    """Return whether programs for a device can run here, and the device's source or the missing part."""
+    """Return True and the device's source if its programs can run here, else False and the missing part."""
     if device.hardware is None:
         return True, "runs on any machine"
     if not device.linked:

@@ -1,4 +1,4 @@
-"""Wheels that continuous integration stored for each commit, in one folder or at one address per commit."""
+"""Provide wheels that continuous integration stored for each commit, in one folder or at one address per commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ArtifactSource:
     """See ``source.BuildSource``."""
 
     location: str
-    """A folder or address with ``{commit}`` or ``{short}`` in place of the sha."""
+    """A folder or address that contains ``{commit}`` or ``{short}`` instead of the sha."""
     toolchain: str
     packages: tuple[str, ...]
     """Packages that a build must have, all at one version. The first one names the build."""
@@ -43,7 +43,7 @@ class ArtifactSource:
         return f"the artifacts in {self.location}"
 
     def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """Return one build per existing folder; for an address, one build per commit, existing or not."""
+        """Return one build for each existing folder. For an address, return one build per commit, existing or not."""
         return tuple(
             Build(name=make_build_name(base, line[0], point), point=point, seconds=self.seconds, source=self.name)
             for point in line
@@ -70,10 +70,10 @@ class ArtifactSource:
 def make_release(
     build: Build, names: Iterable[str], location: str, *, toolchain: str, packages: Sequence[str]
 ) -> Release:
-    """Return the release of a location with these file names. Versions are free, but all packages must be there.
+    """Return the release of a location with these file names. Versions are free, but no package may be missing.
 
     Raises:
-        Unbuildable: a package is missing, or has no wheel for any Python of ours.
+        Unbuildable: a package is missing, or has no wheel for any of our Pythons.
     """
     wheels = [wheel for name in names if (wheel := parse_wheel(name)) is not None]
     newest = {package: _find_newest(wheels, str(canonicalize_name(package))) for package in packages}

@@ -1,4 +1,4 @@
-"""Builds made here: run the operator's build command in the sandbox at one commit.
+"""Make builds here: run the operator's build command in the sandbox at one commit.
 
 The command sees its sources, a folder for its wheels, a compiler cache that is kept, the operator's ``given`` paths,
 and no network. Its wheels are unpacked like any wheel and never run outside the sandbox. A failed build is recorded.
@@ -35,22 +35,22 @@ from runners.sandbox.owner import open_private_directory
 
 SOURCES, OUT, CACHE, PYTHON, SITE = "/build", "/out", "/cache", "/opt/python", "/opt/site"
 MOST_OUTPUT_BYTES = 64 * 1024**2
-"""A build that prints more is killed."""
+"""Maximum output of a build. A build that prints more is killed."""
 MOST_FILE_BYTES = 16 * 1024**3
 MOST_DEPTH = 64
-"""Deeper folders of the sources and the cache stay closed to the build."""
+"""Maximum depth of folders that are open to the build, in the sources and the cache."""
 MOST_WHEELS = 50
 MOST_WHEEL_BYTES = 4 * 1024**3
 MOST_WHEEL_FILES = 200_000
 MOST_UNPACKED_BYTES = 16 * 1024**3
-"""Limits for the wheels of a build. They are copied and unpacked outside of the sandbox."""
+"""Limits for the wheels of a build. They are copied and unpacked outside the sandbox."""
 _LAST_WORDS = 800
 _FAILED = "failed.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSource:
-    """See ``source.BuildSource``. Has everything that a build needs of this machine."""
+    """See ``source.BuildSource``. Contains everything that a build needs of this machine."""
 
     settings: BuildsConfig
     command: BuildCommand
@@ -83,7 +83,7 @@ class CommandSource:
         )
 
     def provide_release(self, build: Build) -> Release:
-        """Return the finished build's wheels; build them if they are absent."""
+        """Return the finished build's wheels. Build them if they are absent."""
         key = self._make_key(build.point.commit)
         entry = self._finished.find(key) or self._finished.build(
             key,
@@ -118,7 +118,7 @@ class CommandSource:
     # ------------------------------------------------------------------------------------------ building
 
     def _run_build(self, build: Build, draft: Path) -> None:
-        """Fill a draft with wheels, or with the reason why the commit does not build.
+        """Fill a draft with wheels, or with the reason why the commit cannot be built.
 
         Raises:
             Unbuildable: time or memory ran out.
@@ -149,7 +149,7 @@ class CommandSource:
 
     @contextlib.contextmanager
     def _open_cache(self) -> Iterator[Path]:
-        """Return the repository's compiler cache. One build at a time writes into a cache."""
+        """Return the repository's compiler cache. Only one build at a time writes into a cache."""
         name = hashlib.sha256(self._cache_key).hexdigest()[:16]
         cache = make_folder(self.root / "compiler-caches") / name
         cache.mkdir(exist_ok=True)
@@ -205,7 +205,7 @@ class CommandSource:
 
 
 def _make_filler(build: Build) -> Callable[[str], str]:
-    """Return a function that replaces the placeholders of the configuration in a word."""
+    """Return a function that replaces the configuration's placeholders in a word."""
     placeholders = {
         "{commit}": build.point.commit,
         "{short}": build.point.commit[:7],
@@ -222,10 +222,10 @@ def _make_filler(build: Build) -> Callable[[str], str]:
 
 
 def find_wheel_problem(wheels: Sequence[Path]) -> str:
-    """Return why the wheels would fill the disk; empty if they would not.
+    """Return the reason why the wheels would fill the disk. Empty if they would not.
 
     The contents are unpacked and discarded, because a wheel's list of contents may understate their lengths. A sparse
-    file takes no disk in the sandbox, but its copy does: the length counts.
+    file takes no disk space in the sandbox, but its copy does. So the length counts.
     """
     if len(wheels) > MOST_WHEELS or sum(wheel.stat().st_size for wheel in wheels) > MOST_WHEEL_BYTES:
         return f"it leaves more than {MOST_WHEELS} wheels or {MOST_WHEEL_BYTES >> 30} GiB"
@@ -270,11 +270,11 @@ def _lock_file(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def open_to_all(folder: Path) -> None:
-    """Let every user write into ``folder``: the build runs as an unprivileged user, each time another.
+    """Let every user write into ``folder``, because each build runs as another unprivileged user.
 
-    A build may replace a file by a link meanwhile, for example a build whose maker was killed. So each file is opened
-    first, without following links, and its mode is changed by its descriptor. Folders deeper than `MOST_DEPTH` are
-    left: a compiler cache has fewer levels.
+    A build may replace a file by a link meanwhile, for example if its maker was killed. So each file is opened first,
+    without following links, and its mode is changed by its descriptor. Folders deeper than `MOST_DEPTH` are skipped,
+    because a compiler cache has fewer levels.
     """
     top = os.open(folder, _FOLDER)
     try:
@@ -288,7 +288,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def _open_descriptor(descriptor: int, depth: int) -> None:
-    """Open a file, or a folder and everything below it, to all. Other kinds of files stay as they are."""
+    """Open a file, or a folder and everything below it, to all users. Other kinds of files are unchanged."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         os.fchmod(descriptor, stat.S_IMODE(mode) | 0o666)

@@ -1,7 +1,7 @@
 """Read the commits between two points of a clone, with messages and paths.
 
-The operator names the clone. git reads its objects as data, from a repository of our own (`foreign_clone`): no file
-is checked out, and no object is fetched.
+The operator names the clone. git reads its objects as data, from our own repository (`foreign_clone`). No file is
+checked out, and no object is fetched.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _FORMAT = "%x1e%H%x1f%ct%x1f%at%x1f%s%x1f%b%x1f"
 
 @dataclass(frozen=True, slots=True)
 class CommitLog:
-    """One repository of ours, with or without the contents of files. `open_log` makes it of any clone."""
+    """One of our repositories, with or without the contents of files. `open_log` makes it from any clone."""
 
     repository: Path
     clone: Path | None = None
-    """The operator's clone, for messages. None: the repository itself."""
+    """The operator's clone, for messages. None for the repository itself."""
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Return the commits after ``start`` up to and including ``end`` along first parents, oldest first.
 
-        If ``start`` is on a branch of its own, commits that this branch has as cherry-picks are left out. A
+        If ``start`` is on its own branch, commits that this branch contains as cherry-picks are left out. A
         cherry-pick has the same pull request, or the same subject and author's time.
 
         Raises:
-            UserError: there is no such revision, or too many commits are between the two.
+            UserError: a revision does not exist, or too many commits are between the two.
             InfraError: git cannot be run, or takes too long.
         """
         older, newer = self.resolve(start), self.resolve(end)
@@ -77,13 +77,13 @@ class CommitLog:
         """Return the day, in UTC, on which a revision was committed.
 
         Raises:
-            UserError: there is no such revision.
+            UserError: the revision does not exist.
         """
         done = _call_git(self.repository, "log", "-1", "--no-show-signature", "--format=%ct", self.resolve(revision))
         return read_day(done.stdout.decode())
 
     def last_before(self, day: date, end: str) -> str | None:
-        """Return the last commit on the way to ``end`` that existed when ``day`` began, or None."""
+        """Return the last commit before ``end`` that existed when ``day`` began, or None."""
         until = f"--until={day.isoformat()}T00:00:00Z"
         done = _call_git(self.repository, "rev-list", "--first-parent", "-1", until, self.resolve(end), "--")
         return done.stdout.decode().strip() or None
@@ -92,7 +92,7 @@ class CommitLog:
         """Return the paths of all files of a revision. Needs no contents of files.
 
         Raises:
-            UserError: there is no such revision.
+            UserError: the revision does not exist.
             InfraError: git cannot be run, or takes too long.
         """
         done = _call_git(self.repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.resolve(revision))
@@ -105,7 +105,7 @@ def open_log(clone: Path, root: Path) -> CommitLog:
     """Return the log of a clone that the operator names. ``root`` is the root of the store.
 
     Raises:
-        UserError: there is no such clone, or it is not complete.
+        UserError: the clone does not exist, or is not complete.
     """
     return CommitLog(borrow_clone(clone, root), clone)
 
@@ -116,7 +116,7 @@ def list_refs(revision: str) -> tuple[str, ...]:
 
 
 def _read_log(clone: Path, span: str) -> Iterator[tuple[Commit, frozenset[str]]]:
-    """Return the commits of a span, newest first, each with the keys by which a cherry-pick of it is known."""
+    """Return the commits of a span, newest first, each with the keys that identify its cherry-picks."""
     done = _call_git(
         clone,
         *("log", "--first-parent", "--diff-merges=first-parent", "--name-only", "--no-renames", "--no-ext-diff"),
@@ -136,7 +136,7 @@ def _read_log(clone: Path, span: str) -> Iterator[tuple[Commit, frozenset[str]]]
 def _parse_record(record: str) -> tuple[Commit, frozenset[str]]:
     fields = record.split(_FIELD)
     sha, committed, authored, subject = fields[:4]
-    # A message may contain our separator. File names come quoted, so the last field is always the names.
+    # A message may contain our separator. File names are quoted, so the last field always contains the names.
     body, names = _FIELD.join(fields[4:-1]), fields[-1]
     commit = Commit(
         sha=sha,

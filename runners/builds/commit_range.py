@@ -1,7 +1,7 @@
 """List the builds between two versions in the order of their commits, with a prior weight for each build.
 
-The range follows the main branch. A version from a branch of its own (a leaf) stands for the commit where its branch
-leaves main. Commits that the branch has as cherry-picks have no weight, because the leaf has them too.
+The range follows the main branch. A version on its own branch (a leaf) is represented by the commit where its branch
+leaves main. Commits that the branch contains as cherry-picks have no weight, because the leaf contains them too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RangeEnd:
 
     @property
     def base(self) -> str:
-        """A version from which builds get their names."""
+        """A version from which the names of builds are derived."""
         if self.release is not None:
             return self.release.version
         try:
@@ -44,7 +44,7 @@ class RangeEnd:
 
 @dataclass(slots=True)
 class BuildRegistry:
-    """Finds the source of a build by the build's name. `RangeFinder` adds the builds. Safe for threads."""
+    """Finds the source of a build by the build's name. `RangeFinder` adds the builds. Thread-safe."""
 
     _builds: dict[str, tuple[BuildSource, Build]] = field(default_factory=dict)
     _ready: dict[str, Release] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class BuildRegistry:
         """Return the build's release. Each build is provided once.
 
         Raises:
-            Unbuildable: the build cannot be had, now or at an earlier call.
+            Unbuildable: the build is not available, now or at an earlier call.
             InfraError: the build could not be fetched or made this time.
         """
         if name in self._failed:
@@ -100,13 +100,13 @@ class RangeFinder:
     """``owner/name`` for compare links."""
     prior: Prior | None = None
     over: str = ""
-    """The part of the builds that their commits did not make, in words; see ``config.BuildCommand``."""
+    """The part of the builds that their commits do not affect, in words. See ``config.BuildCommand``."""
 
     def find_end(self, text: str) -> RangeEnd:
-        """Return the build or commit that a version, tag or commit stands for.
+        """Return the build or commit that a version, tag or commit means.
 
         Raises:
-            UserError: there is neither a build nor a commit of that name.
+            UserError: no build or commit has that name.
         """
         release = self._find_release(text)
         if self.history is None:
@@ -129,7 +129,7 @@ class RangeFinder:
         """Return the builds between two ends, with their prior weights.
 
         Raises:
-            UserError: both ends are the same commit, or there are no builds between them.
+            UserError: both ends are the same commit, or no builds are between them.
             InfraError: a source or the history cannot be reached.
         """
         first, last = (good, bad) if _order_end(good) <= _order_end(bad) else (bad, good)
@@ -152,7 +152,7 @@ class RangeFinder:
         )
 
     def _list_line(self, first: RangeEnd, last: RangeEnd) -> tuple[Point, ...]:
-        """Return the points of main between two ends, both included."""
+        """Return the points of main between two ends, inclusive."""
         assert self.history is not None
         assert first.point is not None
         assert last.point is not None
@@ -161,7 +161,7 @@ class RangeFinder:
         return self.history.list_points(first.point.at, last.point.at)
 
     def _list_offers(self, line: Sequence[Point], base: str) -> list[tuple[BuildSource, Build]]:
-        """Return, for each commit, the build that is ready first, with its source; oldest commit first."""
+        """Return, for each commit, the build that is ready first, with its source. The oldest commit is first."""
         best: dict[str, tuple[BuildSource, Build]] = {}
         for source in self.sources:
             for build in source.list_builds(line, base):
@@ -171,9 +171,9 @@ class RangeFinder:
         return sorted(best.values(), key=lambda offer: offer[1].point.ordinal)
 
     def _list_offers_by_version(self, first: RangeEnd, last: RangeEnd) -> list[tuple[BuildSource, Build]]:
-        """Return the published builds between two versions in the order of versions, for use without a history.
+        """Return the published builds between two versions, ordered by version, for use without a history.
 
-        There are none between versions that the machine itself has, such as those of Python.
+        None exist between versions of the machine itself, such as those of Python.
         """
         if first.release is None or last.release is None:
             return []
@@ -191,7 +191,7 @@ class RangeFinder:
     ) -> tuple[RangeBuild, ...]:
         """Return the builds with their distance from the first one, in commits, and their weight.
 
-        The weight is that of all commits since the build before.
+        The weight is that of all commits since the previous build.
         """
         if not line:
             return tuple(RangeBuild(name=build.name, commits=number) for number, build in enumerate(builds))
@@ -215,7 +215,7 @@ class RangeFinder:
     ) -> Mapping[int, float]:
         """Return the prior weight of each commit after the first, by ordinal.
 
-        A commit that the older leaf has too gets 0.
+        A commit that the older leaf also contains gets 0.
         """
         assert self.history is not None
         assert first.point is not None

@@ -2,8 +2,8 @@
 
 git executes programs that a clone's configuration names: filters, hooks, file system monitors, the upload-pack of a
 promisor remote. `protocol.allow` and the variables of git do not prevent all of these in every release. So git never
-runs in such a clone. A repository of our own borrows the clone's objects, and has the clone's branches and tags but
-no configuration of the clone. Branches and tags are read here as text.
+runs in such a clone. Our own repository borrows the clone's objects. It has the clone's branches and tags, but not
+its configuration. Branches and tags are read here as text.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class _Clone:
     refs: Mapping[str, str]
     """Name → sha. A tag's sha may be that of a tag object."""
     head: str
-    """Name of the branch that is checked out, or a sha."""
+    """Name of the checked-out branch, or a sha."""
     shallow: tuple[str, ...]
     """Commits whose parents the clone lacks."""
 
 
 def borrow_clone(clone: Path, root: Path) -> Path:
-    """Return a bare repository of our own below ``root`` with the objects, branches and tags of ``clone``.
+    """Return our own bare repository below ``root`` with the objects, branches and tags of ``clone``.
 
-    The repository's name is a digest of its contents: the same clone has the same repository until a branch moves.
+    The repository's name is a digest of its contents. A clone keeps its repository until a branch moves.
 
     Raises:
-        UserError: ``clone`` is no complete git repository of its own.
+        UserError: ``clone`` is not a complete, independent git repository.
         InfraError: the store cannot be written.
     """
     found = _read_clone(clone.expanduser().absolute())
@@ -58,7 +58,7 @@ def borrow_clone(clone: Path, root: Path) -> Path:
         "config": _CONFIG,
         "HEAD": found.head + "\n",
         "objects/info/alternates": f"{found.objects}\n",
-        "refs/README": "The references are in packed-refs.\n",  # git takes no folder without refs/ for a repository
+        "refs/README": "The references are in packed-refs.\n",  # git needs a folder refs/ in a repository
         "packed-refs": "".join(f"{sha} {name}\n" for name, sha in sorted(found.refs.items())),
         **({"shallow": "".join(f"{sha}\n" for sha in found.shallow)} if found.shallow else {}),
     }
@@ -105,7 +105,7 @@ def _find_folders(clone: Path) -> tuple[Path, Path]:
 
 
 def _check_objects(clone: Path, objects: Path) -> None:
-    """Refuse objects that lie elsewhere: another repository of this machine may be private."""
+    """Refuse objects in another place, because another repository of this machine may be private."""
     if "\n" in str(objects):
         raise UserError(f"{clone} has a name that git cannot borrow from: rename it")
     for name in ("alternates", "http-alternates"):
@@ -152,7 +152,7 @@ def _read_head(own: Path) -> str:
 
 
 def _read_file(path: Path) -> str:
-    """Return the text of a regular file; empty if there is none. Links and pipes are not opened."""
+    """Return the text of a regular file. Empty if there is none. Links and pipes are not opened."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:

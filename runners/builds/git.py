@@ -1,4 +1,4 @@
-"""Run git in repositories of our own (`foreign_clone`, `history`): no hook, pager or other program starts."""
+"""Run git in our own repositories (`foreign_clone`, `history`): no hook, pager or other program starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIT_S = 300.0
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 _NETWORK_VARIABLES = ("HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "SSL_CERT_FILE")
 _PROTOCOLS = "git:http:https:ssh"
-"""Not ``file`` and ``ext``: git executes programs that a repository on this machine or an address names."""
+"""Without ``file`` and ``ext``, because git executes programs that a local repository or an address names."""
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -38,9 +38,9 @@ def call_git(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in ``folder`` and return its result with any status.
 
-    Without ``network`` git does not fetch, not even missing objects of a partial clone, and takes no optional lock.
-    ``variables`` are added to the environment, which has no other variable of ours except for the network. git is
-    killed if it writes a file of more than ``file_bytes``: a clone writes all objects into one file.
+    Without ``network``, git does not fetch, not even missing objects of a partial clone, and takes no optional lock.
+    ``variables`` are added to the environment, which contains none of our variables except those for the network. git
+    is killed if it writes a file of more than ``file_bytes``. A clone writes all objects into one file.
 
     Raises:
         InfraError: git cannot be started or takes too long.
@@ -64,7 +64,7 @@ def _make_command(
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         **{name: os.environ[name] for name in passed if name in os.environ},
-        # The variable overrides every `protocol.NAME.allow`, the option `-c protocol.allow` does not.
+        # The variable overrides every `protocol.NAME.allow`. The option `-c protocol.allow` does not.
         "GIT_ALLOW_PROTOCOL": _PROTOCOLS if network else "none",
         **({} if network else {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}),
         "GIT_CEILING_DIRECTORIES": str(folder.absolute().parent),
@@ -98,7 +98,7 @@ def run_git(
 
 
 def read_lines(folder: Path, most: int, *arguments: str) -> list[str]:
-    """Run git in ``folder``, without the network, and return ``most`` + 1 lines of its output at most.
+    """Run git in ``folder``, without the network, and return at most ``most`` + 1 lines of its output.
 
     Raises:
         InfraError: git failed or cannot be started.
@@ -128,8 +128,8 @@ def read_reason(done: subprocess.CompletedProcess[bytes]) -> str:
 def read_day(seconds: str) -> date:
     """Return the day, in UTC, of a time that git printed.
 
-    The time is the committer's own word. A time that is missing or no number counts as 1970-01-01, and a time outside
-    of the years that Python knows as the nearest of them.
+    The committer can choose any time. A time that is missing or not a number counts as 1970-01-01. A time outside
+    Python's range of years counts as the nearest year.
     """
     try:
         offset = int(seconds.strip() or 0)

@@ -1,9 +1,9 @@
 """Read a toolchain's history from a clone: commits of the main branch, tags, and the branch point of a build.
 
-Every commit of the main branch (first parents) has an ordinal. A build from a branch of its own (a release with
-cherry-picks) is a *leaf*: it is ordered by the commit where its branch leaves main, and its branch is never searched.
-git reads a repository of our own: the cached clone of an address, or one that borrows the objects of the operator's
-clone (`foreign_clone`).
+Every commit of the main branch (first parents) has an ordinal. A build from its own branch (a release with
+cherry-picks) is a *leaf*. It is ordered by the commit where its branch leaves main, and its branch is never searched.
+git reads our own repository: the cached clone of an address, or one that borrows the objects of the operator's clone
+(`foreign_clone`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from runners.core.protocol import Commit
 from runners.environments.files import make_folder
 
 CLONE_S = 1800.0
-"""TVM's history without file contents is about 150 MB, which takes minutes over a slow line."""
+"""Time limit of a clone. TVM's history without file contents is about 150 MB, which takes minutes on a slow line."""
 CLONE_BYTES = 4 * 1024**3
 """Limit for the objects of a clone. LLVM's history without file contents is about 1.5 GiB."""
 MOST_FILES = 500_000
 MOST_TREE_BYTES = 16 * 1024**3
-"""Limits for the files of a commit that is built. LLVM has some 150 000 files of 2 GiB together."""
+"""Limits for the files of a commit that is built. LLVM has about 150 000 files with 2 GiB in total."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+/-]{0,199}", re.ASCII)
 
 
@@ -49,7 +49,7 @@ _USUAL = CloneBudget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchPoint:
-    """A build's commit, the point where its branch leaves main, and the number of commits on its branch since."""
+    """A build's commit, the point where its branch leaves main, and the number of later commits on its branch."""
 
     commit: str
     at: Point
@@ -60,14 +60,14 @@ class BranchPoint:
         return self.ahead > 0
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a __dict__
+@dataclass(frozen=True)  # no slots, because cached properties need a __dict__
 class MainHistory:
-    """The main branch of one repository of ours. All shas are full."""
+    """The main branch of one of our repositories. All shas are full."""
 
     clone: Path
     branch: str = "main"
     source: str = ""
-    """The operator's clone, for messages. Empty: the repository itself."""
+    """The operator's clone, for messages. Empty for the repository itself."""
 
     @cached_property
     def line(self) -> tuple[str, ...]:
@@ -119,25 +119,25 @@ class MainHistory:
         base = self._try_git("merge-base", self.resolve(self.branch), commit)
         if base is None:
             raise UserError(f"{commit[:12]} shares no history with {self.branch}")
-        while base not in self._ordinals:  # the base is on a side branch that was merged: continue at the merge
+        while base not in self._ordinals:  # the base is on a merged side branch: continue at the merge
             base = self._find_merge(base)
         own = self._git("rev-list", "--count", f"{base}..{commit}").strip()
         return BranchPoint(commit=commit, at=self._make_point(base), ahead=int(own))
 
     def list_points(self, older: Point, newer: Point) -> tuple[Point, ...]:
-        """Return the points of main from ``older`` to ``newer``, both included."""
+        """Return the points of main from ``older`` to ``newer``, inclusive."""
         span = self.line[older.ordinal : newer.ordinal + 1]
         return tuple(Point(commit=sha, ordinal=older.ordinal + n) for n, sha in enumerate(span))
 
     def find_cherry_picks(self, branch: BranchPoint, newer: Point) -> frozenset[str]:
-        """Return the commits of main up to ``newer`` that a leaf's branch has as cherry-picks."""
+        """Return the commits of main up to ``newer`` that a leaf's branch contains as cherry-picks."""
         if not branch.leaf:
             return frozenset()
         after = {point.commit for point in self.list_points(branch.at, newer)[1:]}
         return frozenset(after - {commit.sha for commit in self.list_commits(branch.commit, newer.commit)})
 
     def list_commits(self, older: str, newer: str) -> tuple[Commit, ...]:
-        """Return the commits between two, without cherry-picks, with messages and paths, oldest first."""
+        """Return the commits between the two, without cherry-picks, with messages and paths, oldest first."""
         return CommitLog(self.clone).between(older, newer)
 
     def read_days(self, line: Sequence[Point]) -> Mapping[str, date]:
@@ -152,7 +152,7 @@ class MainHistory:
     def export_files(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder. Contents that a cached clone lacks are fetched.
 
-        Filters of ``.gitattributes`` have no effect: no configuration of ours names a program for them.
+        Filters of ``.gitattributes`` have no effect, because our configuration names no program for them.
 
         Raises:
             InfraError: the files cannot be fetched or written, or are too many.
@@ -165,9 +165,9 @@ class MainHistory:
         run_git(folder, *work, "checkout-index", "--all", "--force", variables=index)
 
     def _check_size(self, commit: str) -> None:
-        """Refuse a commit whose files would fill the disk: a few trees can name each other's files a million times.
+        """Refuse a commit whose files would fill the disk: a few trees can refer to the same files a million times.
 
-        A cached clone of an address lacks contents, so their lengths are known only for the operator's own clone.
+        A cached clone of an address lacks contents, so lengths are known only for the operator's own clone.
         """
         sized = ("-l",) if self.source else ()
         lines = read_lines(self.clone, MOST_FILES, "ls-tree", "-r", *sized, "--end-of-options", commit)
@@ -213,7 +213,7 @@ def open_history(
     A cached clone is fetched if it lacks one of the ``wanted`` revisions. ``budget`` limits the clone.
 
     Raises:
-        UserError: a local folder is no complete clone.
+        UserError: a local folder is not a complete clone.
         InfraError: an address cannot be cloned or fetched.
     """
     local = Path(source.removeprefix("file://")).expanduser()
@@ -238,7 +238,7 @@ def _has_revision(history: MainHistory, revision: str) -> bool:
 
 
 def _clone_repository(source: str, clone: Path, budget: CloneBudget) -> None:
-    """Clone completely or not at all. Only commits and trees: ordering commits needs no contents of files."""
+    """Clone completely or not at all. Only commits and trees are cloned: the order of commits needs no contents."""
     draft = make_folder(clone.parent) / f".{clone.name}.{os.getpid()}"
     words = ("clone", "--quiet", "--bare", "--filter=blob:none", "--", source, str(draft))
     try:

@@ -46,7 +46,7 @@ def open_range_finder(
     """Return the range finder of a toolchain. A cached history that lacks one of the ``wanted`` revisions is fetched.
 
     Raises:
-        UserError: the configuration of the toolchain's builds is incomplete, or its history is no clone.
+        UserError: the configuration of the toolchain's builds is incomplete, or its history is not a clone.
         InfraError: the history or a source cannot be reached.
     """
     toolchain, settings = find_toolchain(name), context.config.find_builds(name)
@@ -131,9 +131,9 @@ def _make_tools_release(command: BuildCommand) -> Release:
 
 
 def _make_tag_finder(toolchain: Toolchain, settings: BuildsConfig | None) -> FindTag:
-    """Return a function from a version to its tag, by the configuration or the toolchain's custom.
+    """Return a function from a version to its tag, by the configuration or the toolchain's convention.
 
-    The function returns None for a text that is no version.
+    The function returns None for a text that is not a version.
     """
 
     def find_tag(version: str) -> str | None:
@@ -148,6 +148,6 @@ def _make_tag_finder(toolchain: Toolchain, settings: BuildsConfig | None) -> Fin
 
 
 def _read_public_name(address: str) -> str:
-    """Return ``owner/name`` of a repository on GitHub; empty for any other address."""
+    """Return ``owner/name`` of a repository on GitHub. Empty for any other address."""
     parts = urlsplit(address)
     return parts.path.strip("/").removesuffix(".git") if parts.hostname == "github.com" else ""

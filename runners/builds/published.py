@@ -1,4 +1,4 @@
-"""Published builds: releases and nightlies of the catalogue or of a page, in the order of their commits."""
+"""Provide published builds: releases and nightlies of the catalogue or of a page, in the order of their commits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runners.core.packages.catalogue import Release
 _LOCAL = re.compile(r"(?<![0-9a-z])g?([0-9a-f]{7,40})(?![0-9a-z])")
 
 FindTag = Callable[[str], str | None]
-"""Version → tag by the project's custom."""
+"""Version → tag by the project's convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class PublishedSource:
     """Expected time to download and unpack one build."""
 
     def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """Return the builds from commits of the line, under their own versions; all builds for an empty line."""
+        """Return the builds from commits of the line, under their own versions. All builds for an empty line."""
         inside = {point.commit for point in line}
         found = [(release, point) for release, point in self.placed if point.commit in inside or not line]
         found.sort(key=lambda pair: (pair[1].ordinal, pair[0].order))
@@ -38,7 +38,7 @@ class PublishedSource:
         )
 
     def provide_release(self, build: Build) -> Release:
-        """Return the release as listed. Only an installation shows whether its wheels install."""
+        """Return the release as listed. Only an installation shows whether its wheels can be installed."""
         for release, _ in self.placed:
             if release.version == build.name:
                 return release
@@ -71,7 +71,7 @@ def locate_release(release: Release, history: MainHistory, find_tag: FindTag) ->
 
 
 def order_by_version(releases: Iterable[Release]) -> PublishedSource:
-    """Return the releases in the order of their versions, for a toolchain without a history."""
+    """Return the releases ordered by version, for a toolchain without a history."""
     ascending = sorted((r for r in releases if r.source != "bundle"), key=lambda release: release.order)
     return PublishedSource(
         placed=tuple((r, Point(commit=r.commit or r.version, ordinal=n)) for n, r in enumerate(ascending))

@@ -1,7 +1,7 @@
-"""The interface of every source of builds between two releases: nightlies, stored artifacts, a build command.
+"""Define the interface of every source of builds between two releases: nightlies, stored artifacts, a build command.
 
-A source gives a `Release` of the catalogue's own kind, so every function for a release (environment, canary, probe)
-works for a build. The operator configures sources (`runners.environments.config`); an issue never does.
+A source returns a `Release` like the catalogue's, so every function for a release (environment, canary, probe) works
+for a build. The operator configures sources (`runners.environments.config`); an issue never does.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Build", "BuildSource", "Point", "Unbuildable"]
 
 
 class Unbuildable(ReprobotError):
-    """The build cannot be had: it does not compile, takes too long, or its wheels are gone.
+    """The build is not available: it does not compile, takes too long, or its wheels are gone.
 
-    This is no evidence about a bug.
+    This is not evidence about a bug.
     """
 
 
@@ -40,11 +40,11 @@ class Build:
     name: str
     point: Point
     seconds: float
-    """Expected time until the build is ready; 0 if it is."""
+    """Expected time until the build is ready. 0 if it is."""
     source: str
     """Name of the source, in words."""
     day: date | None = None
-    """Day of the commit: dependencies are resolved as of this day. None: as of today."""
+    """Day of the commit. Dependencies are resolved as of this day. None: as of today."""
 
 
 class BuildSource(Protocol):
@@ -57,17 +57,17 @@ class BuildSource(Protocol):
     def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
         """Return the builds for commits of ``line`` (oldest first), in that order.
 
-        ``base`` is the version of the first commit: a build without a version of its own is named after it. A listed
-        build may turn out not to exist: `provide_release` then raises.
+        ``base`` is the version of the first commit. A build without its own version is named after it. If a listed
+        build turns out not to exist, `provide_release` raises.
 
         Raises:
             InfraError: the source cannot be reached.
         """
 
     def provide_release(self, build: Build) -> Release:
-        """Return one of the source's builds, ready to be installed. Safe to call from several threads, and again.
+        """Return one of the source's builds, ready to be installed. Thread-safe, and may be called again.
 
         Raises:
-            Unbuildable: this build cannot be had; every other build may still exist.
+            Unbuildable: this build is not available; every other build may still exist.
             InfraError: the source cannot be reached, or the disk is full.
         """

@@ -21,7 +21,7 @@ from runners.workbench.run_ledger import RunLedger, open_run_ledger
 
 
 def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True) -> int:
-    """Run the cell and return its exit status, which is 0 if the result file is written.
+    """Run the cell and return its exit status: 0 if the result file was written.
 
     ``sessions`` keeps sandboxes for later cells. ``clean`` removes the leftovers of killed runs first.
     """
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str], *, sessions: SessionPool, clean: bool = True)
 
 @contextmanager
 def open_ledger(path: str | None) -> Iterator[RunLedger | None]:
-    """Open the ledger of runs, if there is one, for one cell."""
+    """Open the ledger of runs for one cell, if there is one."""
     if path is None:
         yield None
         return

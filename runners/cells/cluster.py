@@ -1,9 +1,9 @@
 """Run one cell of a plan on a worker of a Dask cluster. Needs the package ``distributed``.
 
-Dask's messages are pickles, so a worker that was taken over could run code in the process that reads its answer.
-That process is therefore a server without a token, as for a cell on this machine, and the bot reads the result file
-that the server writes, with the same checks. A worker has servers of its own too: when the worker is killed, they
-remove their sandboxes, and the scheduler gives the cell to another worker.
+Dask's messages are pickles, so a compromised worker could run code in the process that reads its answer. So that
+process is a server without a token, as for a cell on this machine. The bot reads the server's result file with the
+same checks. A worker also has its own servers: when the worker is killed, they remove their sandboxes, and the
+scheduler gives the cell to another worker.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_address(address: str) -> None:
     """Refuse an address that would send testcases over a network without TLS.
 
     Raises:
-        UserError: the address is none, or names another machine without TLS.
+        UserError: the address is invalid, or names another machine without TLS.
     """
     parts = urlsplit(address)
     try:
@@ -96,14 +96,14 @@ def _needs_gpu(cell: JobCell) -> bool:
 
 
 def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
-    """Run a cell on this machine, and return the content of its result file. The machine has a ledger of its own.
+    """Run a cell on this machine, and return the content of its result file. The machine has its own ledger.
 
     Raises:
         UserError: this is not the plan of that digest.
         InfraError: the cell could not be run.
     """
     found = next(one for one in read_plan(plan, digest).cells if one.id == cell)
-    with open_private_directory() as folder:  # its name tells the next run that a killed worker left the folder
+    with open_private_directory() as folder:  # its name shows the next run that a killed worker left it
         path, results = folder / "plan.json", folder / "results"
         path.write_bytes(plan)
         _get_processes().run(path, digest, found, results, default_root() / "runs.sqlite")
@@ -113,7 +113,7 @@ def run_on_worker(plan: bytes, digest: str, cell: str) -> bytes:
 
 @functools.cache
 def _get_processes() -> CellProcesses:
-    """Return the servers of this worker. They keep sandboxes from cell to cell, and end with the worker."""
+    """Return the servers of this worker. They keep sandboxes between cells, and end with the worker."""
     return CellProcesses(os.environ)
 
 

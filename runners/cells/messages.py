@@ -1,4 +1,4 @@
-"""What passes between the process that holds the token and a server of cells, both ways."""
+"""Define the messages between the process that holds the token and a server of cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Request(msgspec.Struct, frozen=True):
-    """The words of a cell's command line, its log, and its working folder."""
+    """The arguments of a cell's command line, its log, and its working folder."""
 
     words: tuple[str, ...]
     log: str

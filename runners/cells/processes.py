@@ -1,8 +1,8 @@
 """Run cells in servers of the watcher or of a sweep, with an environment of listed variables only.
 
-The parent holds a token, so the process that starts sandboxes must be another one and must not inherit the parent's
-environment. A server gets the variables on a list, plans whose digests it checks, and a folder for each result
-file. It ends when the parent ends. ``server.py`` is its program.
+The parent has a token, so another process must start the sandboxes, and must not inherit the parent's environment. A
+server gets the variables on a list, plans whose digests it checks, and a folder for each result file. It ends when
+the parent ends. ``server.py`` is its program.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ PASSES = frozenset(
     | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_NIGHTLIES", "REPROBOT_GPU"}
     | {"REPROBOT_IMAGE"}
 )
-"""The only variables that a server gets, because a list of all secrets cannot be made. Same list:
+"""The only variables that a server gets, because a list of all secrets is impossible. Same list:
 ``tools/bare-env.sh``."""
 GRACE_S = 900
-"""Time beyond the plan's own budget, for building environments and for diagnoses."""
+"""Additional time beyond the plan's own budget, for building environments and for diagnoses."""
 STOP_S = 20.0
-"""Time that a server has to close its sandboxes."""
+"""Time for a server to close its sandboxes."""
 STOP_UNUSED_S = 1.0
-"""Time that a server without a cell has: a self-test may run."""
+"""Time for a server without a cell, which may be running a self-test."""
 _LOG_TAIL_BYTES = 2_000
 _ROOT = Path(__file__).parents[2]
 _START = (
     "import importlib, sys; sys.path.insert(0, sys.argv.pop(1));"
     " sys.exit(importlib.import_module('runners.cells.server').main(sys.argv[1:]))"
 )
-"""Starts a server with the packages of this very process: other projects may install packages of these names."""
+"""Starts a server with the packages of this process, because other projects may install packages of these names."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -72,13 +72,13 @@ class _Server:
         """Run a cell and return its exit status.
 
         Raises:
-            TimeoutError: the cell did not end in time. The server is of no use any more.
-            InfraError: the server's line is no answer.
+            TimeoutError: the cell did not end in time. The server cannot be used any more.
+            InfraError: the server's line is not an answer.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._was_used = True
-        with contextlib.suppress(BrokenPipeError):  # the server has ended, and standard output tells so
+        with contextlib.suppress(BrokenPipeError):  # the server has ended, and standard output shows it
             self._process.stdin.write(msgspec.json.encode(request) + b"\n")
             self._process.stdin.flush()
         with selectors.DefaultSelector() as ready:
@@ -100,10 +100,10 @@ class _Server:
         return self._process.poll() is not None
 
     def stop(self) -> None:
-        """Stop the server, which closes its sandboxes. Another thread may wait for an answer."""
+        """Stop the server, which closes its sandboxes. Another thread may wait for its answer."""
         assert self._process.stdin is not None
         if not self._was_used:
-            self._process.terminate()  # its imports may take longer than the caller has left
+            self._process.terminate()  # its imports may take longer than the caller's remaining time
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -120,7 +120,7 @@ class _Server:
 
 
 class CellProcesses:
-    """The servers of one watcher or sweep. Thread-safe: calls of `run` at the same time use several servers."""
+    """The servers of one watcher or sweep. Thread-safe: concurrent calls of `run` use several servers."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = filter_environment(environment)
@@ -131,7 +131,7 @@ class CellProcesses:
         self._guard = threading.Lock()
 
     def start_ahead(self) -> None:
-        """Start a server now: its imports take as long as those of a process that reads an issue."""
+        """Start a server now, because its imports take as long as those of a process that reads an issue."""
         with self._guard:
             if not self._closed and not self._idle:
                 self._idle.append(_Server(self._environment))
@@ -141,8 +141,8 @@ class CellProcesses:
     ) -> None:
         """Run one cell in a server and wait for its result file in the folder ``results``.
 
-        Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the server sends
-        the cell to a worker of the Dask scheduler at this address.
+        Runs in ``ledger`` are not repeated; the others are added to it. With ``cluster``, the server sends the cell
+        to a worker of the Dask scheduler at this address.
 
         Raises:
             InfraError: the cell failed, or took longer than the plan's budget and `GRACE_S`.
@@ -170,7 +170,7 @@ class CellProcesses:
 
     @contextlib.contextmanager
     def _take(self) -> Iterator[_Server]:
-        """Lend an idle server, or a new one. A server that fails its caller is stopped."""
+        """Lend an idle server, or a new one. If the caller fails, the server is stopped."""
         with self._guard:
             if self._closed:
                 raise InfraError("no cell begins any more: the processes that run cells have been stopped")
@@ -201,7 +201,7 @@ class CellProcesses:
             return read_usage(resource.RUSAGE_SELF) + self._ended_cpu_s + served
 
     def close(self) -> None:
-        """Stop every server, and the cells that run. No further cell begins."""
+        """Stop every server and its running cell. No further cell begins."""
         with self._guard:
             self._closed = True
             idle, busy = [*self._idle], [*self._busy]

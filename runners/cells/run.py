@@ -1,4 +1,4 @@
-"""Run one cell of a ``plan.json``: the whole of a job that runs issue code. Holds no token.
+"""Run one cell of a ``plan.json``: the whole job that runs issue code. It has no token.
 
 The plan is used only if its bytes have the sha256 from the planning job. Output of the sandbox is a claim, and
 ``bot/requests/result_files.py`` checks the result file again.
@@ -48,7 +48,7 @@ def _add_minimization(times: Times, seconds: float) -> Times:
 def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCell], Bench]) -> CellResult:
     """Run the cell named ``cell`` of the plan in ``data``, whose sha256 must be ``digest``.
 
-    A failure of our own gives a result with the reason, so that the report can show the reason.
+    A failure of our own gives a result with the reason, so that the report can show it.
 
     Raises:
         UserError: this is not the plan of that digest, or the plan has no such cell.

@@ -1,8 +1,8 @@
-"""A process that runs cells, one at a time.
+"""Serve cells, one at a time, in one process.
 
 The imports of a run take 0.8 s of processor time, half of it for ports. The self-test of a sandbox and the import of
-a compiler inside take as long again. A process for each cell would spend that time for each issue. A server spends it
-once, and keeps sandboxes open for later cells (``runners/probe/sessions.py``).
+a compiler inside take the same time again. A process for each cell would need this time for each issue. A server
+needs it once, and keeps sandboxes open for later cells (``runners/probe/sessions.py``).
 
 A request is one line of JSON on standard input (`Request`), the answer one line on standard output (`Answer`). When
 standard input ends, or on SIGTERM, the server stops the cell that runs, closes its sandboxes and ends.
@@ -43,13 +43,13 @@ def main(arguments: list[str]) -> int:
     try:
         lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=_read_lines, args=(requests, lines), daemon=True).start()
-        importlib.import_module(CELL)  # before the first request: the server may have been started ahead
+        importlib.import_module(CELL)  # before the first request, because the server may have been started early
         clean = not _prepare()
         with closing(SessionPool(kept=True)) as sessions:
             while line := _wait_for_line(lines, sessions):
                 status = _run_cell(msgspec.json.decode(line, type=Request), sessions, clean=clean)
-                clean = status != 0  # a cell that failed may have left sandboxes
-                with contextlib.suppress(BrokenPipeError):  # the parent has ended; so has standard input
+                clean = status != 0  # a failed cell may have left sandboxes
+                with contextlib.suppress(BrokenPipeError):  # the parent has ended, and so has standard input
                     os.write(answers, msgspec.json.encode(Answer(status=status, cpu_s=measure_cpu())) + b"\n")
     except KeyboardInterrupt:
         pass
@@ -57,9 +57,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _prepare() -> bool:
-    """Remove what killed runs left, and let a sandbox pass its self-test, whose result a process keeps.
+    """Remove the leftovers of killed runs, and let a sandbox pass its self-test. A process keeps the result.
 
-    Return False if the first cell has to do so, and to name the reason if it cannot.
+    Return False if the first cell must do this, and report the reason if it fails.
     """
     try:
         remove_leftovers()
@@ -72,13 +72,13 @@ def _prepare() -> bool:
 def measure_cpu() -> float:
     """Return the processor seconds of this process and of its sandboxes.
 
-    Without control groups, those of the children that have ended take the place of the sandboxes.
+    Without control groups, count the ended children instead of the sandboxes.
     """
     return read_usage(resource.RUSAGE_SELF) + (cpu_time.SANDBOXES.read() or read_usage(resource.RUSAGE_CHILDREN))
 
 
 def _take_streams() -> tuple[int, int]:
-    """Return standard input and output as descriptors of their own. The cells get an empty input, and a log."""
+    """Return standard input and output as separate descriptors. The cells get an empty input, and a log."""
     requests, answers = os.dup(0), os.dup(1)
     with Path(os.devnull).open("r+b") as null:
         os.dup2(null.fileno(), 0)
@@ -87,12 +87,12 @@ def _take_streams() -> tuple[int, int]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Handle SIGTERM while no sandbox runs: `handle_stop_signals` takes its place during a plan."""
+    """Handle SIGTERM while no sandbox runs. During a plan, `handle_stop_signals` replaces it."""
     raise KeyboardInterrupt
 
 
 def _read_lines(requests: int, lines: queue.SimpleQueue[bytes]) -> None:
-    """Pass on each request. The end of the requests stops the cell that runs: the parent may have been killed."""
+    """Pass on each request. Stop the running cell at the end of the requests: the parent may have been killed."""
     rest = b""
     while data := os.read(requests, READ_BYTES):
         *whole, rest = (rest + data).split(b"\n")
@@ -103,7 +103,7 @@ def _read_lines(requests: int, lines: queue.SimpleQueue[bytes]) -> None:
 
 
 def _wait_for_line(lines: queue.SimpleQueue[bytes], sessions: SessionPool) -> bytes:
-    """Return the next request. Give back the memory of the sandboxes if none comes for as long as they are kept."""
+    """Return the next request. Close the sandboxes if none comes within their lifetime."""
     while True:
         try:
             return lines.get(timeout=LIFE_S)

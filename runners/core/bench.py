@@ -40,7 +40,7 @@ class Bench(Protocol):
         """Reduce the plan's testcase on ``version``.
 
         Raises:
-            NotReducible: no run shows the reported failure, the failure is flaky, or a wrong result has no control.
+            NotReducible: no run shows the failure, the failure is flaky, or a wrong result has no control.
         """
 
 
@@ -51,5 +51,5 @@ class DeepBench(Bench, Protocol):
         """List the builds between two versions, tags or commits.
 
         Raises:
-            UserError: one end does not exist, or no build lies between the two.
+            UserError: one end does not exist, or no build is between the two.
         """

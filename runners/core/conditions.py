@@ -1,7 +1,7 @@
 """Vary the conditions of runs: the order of Python's sets, the content of new memory, the number of threads. Pure.
 
-These conditions are no part of a testcase, but can decide its result. The first run of a build uses the usual
-conditions. Each further run uses others, so that runs do not agree by accident.
+These conditions are not part of a testcase, but can decide its result. The first run of a build uses the usual
+conditions. Each further run uses others, so that runs cannot agree by accident.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from runners.core.toolchain.guest import GuestFacts
 
 USUAL = Varied()
 FILLS = (0x55, 0x80)
-"""Bytes whose complement fills new memory: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
+"""Bytes whose complement fills new memory. As float32: -3.0e-13 and 3.4e38; as int32: far outside of any index."""
 UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 """Turns off the thread cache of malloc, which returns small blocks unfilled (glibc malloc.c, ``tcache_get``)."""
 COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
-"""Types of failures that may depend on the content of memory. An error of the compiler about its input does not."""
+"""Types of failures that may depend on the content of memory. A compiler error about the input does not."""
 
 
 def choose_conditions(attempt: int, *, memory: bool) -> Varied:
-    """Return the conditions of a run of a build (1-based). ``memory``: whether the content of memory may matter.
+    """Return the conditions of one attempt on a build (1-based). ``memory``: True if the content of memory may
+    matter.
 
-    Each run has a hash seed of its own. Runs 1 to 6 use all six pairs of a fill and a number of threads.
+    Each run has its own hash seed. Runs 1 to 6 use all six pairs of a fill and a number of threads.
     """
     turn = attempt - 1
     if not memory:
@@ -37,7 +38,7 @@ def list_start_variables(varied: Varied) -> dict[str, str]:
 
 
 def set_threads(threads: int | None, facts: GuestFacts) -> dict[str, str]:
-    """Return the variables for a number of threads. They may be set after the compiler was imported."""
+    """Return the variables that set the number of threads. They may be set after the compiler was imported."""
     return {} if threads is None else dict.fromkeys(_thread_variables(facts), str(threads))
 
 
@@ -54,7 +55,7 @@ def is_native(testcase: Testcase, facts: GuestFacts) -> bool:
 
 
 def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]:
-    """Return all variables that give a shell these conditions for a program of the toolchain."""
+    """Return the shell variables that give a program of the toolchain these conditions."""
     deciding = ("PYTHONHASHSEED", *_thread_variables(toolchain.GUEST))
     usual = {name: toolchain.VARIABLES[name] for name in deciding if name in toolchain.VARIABLES}
     fill = {} if varied.fill is None else {"MALLOC_PERTURB_": str(varied.fill)}
@@ -62,7 +63,7 @@ def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]
 
 
 def describe_conditions(varied: Varied) -> str:
-    """Return ``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual conditions."""
+    """Return ``hash seed 1, new memory filled with 0xaa, 1 thread``. Empty for the usual conditions."""
     parts = (
         f"hash seed {varied.hash_seed}" if varied.hash_seed else "",
         f"new memory filled with 0x{255 - varied.fill:02x}" if varied.fill is not None else "",

@@ -1,4 +1,4 @@
-"""Open a SQLite file that several processes share: WAL, migrations, and SQLite's errors as ours."""
+"""Open a SQLite file that several processes share: WAL mode, migrations, and SQLite's errors as ours."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def open_database(path: Path, migrations: Sequence[str], *, folder_mode: int = 0
     ``folder_mode`` is the mode of its folder, if there is none yet.
 
     Raises:
-        UserError: the file cannot be opened, is no database, or a newer version of Reprobot wrote it.
+        UserError: the file cannot be opened, is not a database, or was written by a newer version of Reprobot.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=folder_mode)
@@ -93,7 +93,7 @@ def open_database(path: Path, migrations: Sequence[str], *, folder_mode: int = 0
 
 
 def _migrate(sql: sqlite3.Connection, migrations: Sequence[str]) -> int:
-    """Bring the file up to date. Two processes may try this at once: the second finds the work done."""
+    """Apply the missing migrations. If two processes try this at once, the second has nothing to do."""
     if (version := _read_version(sql)) >= len(migrations):
         return version
     sql.execute("BEGIN IMMEDIATE")

@@ -27,15 +27,15 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 _SHORT = frozenset({errno.ENOMEM, errno.EAGAIN})
 _NO_THREAD = "can't start new thread"
 _NO_EXCEPTION = "error return without exception set"
-"""Words of CPython where C code fails to allocate memory and sets no `MemoryError`: CPython 3.11 does so in `re`."""
+"""Message of CPython when C code fails to allocate memory and sets no `MemoryError`, as in `re` of CPython 3.11."""
 _NOT_LOADED = "failed to map segment from shared object"
-"""Words of the dynamic loader for want of memory."""
+"""Message of the dynamic loader when memory is short."""
 
 
 def explain_shortage(error: BaseException) -> InfraError | None:
-    """Return the error of a machine that has too little memory, too few processes or no disk; None for others.
+    """Return the error for a machine without enough memory, processes or disk space. None for other exceptions.
 
-    Any statement can meet such a shortage, so only the entry points explain it.
+    Any statement can raise it, so only the entry points explain it.
     """
     if isinstance(error, ImportError) and _NOT_LOADED in str(error):
         error = MemoryError()

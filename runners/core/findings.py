@@ -1,4 +1,4 @@
-"""The kinds of finding: title, permitted source, party at fault, and refutation.
+"""Define the kinds of finding: title, permitted source, party at fault, and refutation.
 
 `KINDS` is the only table of them. A new diagnosis needs one diagnoser (`runners.core.toolchain.diagnosis`), one value
 of `FindingKind` and one row here.
@@ -22,7 +22,7 @@ REFUTED_BY = "refuted_by"
 ORIGIN = "origin"
 """Evidence: origin of the cause; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
 LEVEL = "level"
-"""Evidence of a guilty pass: the level of the search. Absent for TVM's own passes."""
+"""Evidence of a culprit pass: the level of the search. Absent for TVM's own passes."""
 VOTE = "vote"
 """Evidence of a reference: a `Vote`."""
 BY_DEFINITION = "definition"
@@ -30,13 +30,13 @@ BY_DEFINITION = "definition"
 BY_LIBRARY = "library"
 """The name of the reference that computes the functions of the compiler's own library with NumPy."""
 BY_POINTS = "points"
-"""Name of a reference that evaluates an expression, about which the compiler said something, at points."""
+"""Name of a reference that evaluates, at points, an expression about which the compiler made a statement."""
 BY_REWRITE = "rewrite"
-"""Name of a reference that evaluates a function before a pass or a schedule, which must keep its meaning."""
+"""Name of a reference that evaluates a function before a pass or a schedule. Both must preserve its meaning."""
 EXACT = "exact"
-"""Evidence of a reference that agrees: True if every printed digit is the reference's."""
+"""Evidence of a reference that agrees: True if every printed digit is equal."""
 HELPERS = "written by"
-"""Evidence of a vote: functions that wrote the program and that are not in it, so that the vote is not on these."""
+"""Evidence of a vote: helper functions that generated the program. The reference did not check them."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
 CALL_FAULT = "call_fault"
@@ -58,13 +58,13 @@ HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 
 FAILURE_GONE = "the failure is gone"
 RUNS_TO_ITS_CHECK = "it runs to the check of its result"
-"""Text of `CONTROL` for a run that gets past the reported error, and prints a value that its command calls wrong."""
+"""Text of `CONTROL` for a run that passes the reported error, and prints a value that its command calls wrong."""
 OTHER_OUTPUT = "it prints another one, twice"
-"""In `CONTROL`: what the memory holds decides the output, and no output tells right from wrong."""
+"""In `CONTROL`: the content of memory decides the output, and no output is known to be right."""
 PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
 """Text of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
 NOT_CLEAN = "nor pass"
-"""Text of `CONTROL` for a run that neither fails as reported nor is clean, and so is no proof."""
+"""Text of `CONTROL` for a run that neither fails as reported nor is clean, so that it proves nothing."""
 
 
 class Blame(StrEnum):
@@ -76,7 +76,7 @@ class Blame(StrEnum):
 
 
 class Vote(StrEnum):
-    """What a computation without the compiler says about the values of a failing build."""
+    """The result of a computation without the compiler, for the values of a failing build."""
 
     DIFFERS = "differs"
     AGREES = "agrees"
@@ -102,7 +102,7 @@ class Rule(StrEnum):
 
 
 SHARED_MEMORY = "one memory for two arguments"
-"""The operation of an undefined operand that is no value: a call whose arguments overlap."""
+"""The operation of an undefined operand that is not a value: a call whose arguments overlap."""
 
 
 class CallFault(StrEnum):
@@ -125,18 +125,18 @@ class CallFault(StrEnum):
 
 
 class Moved(StrEnum):
-    """What is known about a name that a build does not have."""
+    """The known facts about a name that a build lacks."""
 
     REMOVED = "removed"
     """The build of `MOVED_IN` removed the name."""
     MISSING_SINCE = "missing-since"
-    """The build of `MOVED_IN` is the first one available that lacks the name."""
+    """The build of `MOVED_IN` is the first available one that lacks the name."""
     ABSENT = "absent"
     """The build of `MOVED_IN` lacks the name, and other builds have it."""
     UNKNOWN = "unknown"
-    """The build of `MOVED_IN` lacks the name. Other builds are not known."""
+    """The build of `MOVED_IN` lacks the name. No other build is known."""
     NEEDED = "needed"
-    """The build of `MOVED_IN` needs the flag to read the input, and other builds do without."""
+    """The build of `MOVED_IN` needs the flag to read the input. Other builds do not."""
 
 
 class Settles(StrEnum):
@@ -156,18 +156,18 @@ class KindFacts:
     titles: Mapping[str, str] = field(default_factory=dict)
     """Headings that replace ``title``, by `LEVEL`."""
     blames: Blame
-    """The party at fault, unless the evidence says that its origin is unknown."""
+    """The party at fault, unless the evidence states that its origin is unknown."""
     settles: Settles = Settles.NEVER
     from_guest: bool = False
     """True if the guest's instrumentation may claim it. Other kinds state actions and observations of the host."""
     refuted_by: str = ""
-    """The observation that would refute it. Empty if it depends on the runs: then the diagnoser states it."""
+    """The observation that would refute it. Empty if it depends on the runs; then the diagnoser states it."""
     fault: str = ""
     """For kinds that blame the testcase: its fault, as a clause."""
     proof: str = ""
     """For kinds that blame the testcase: the proof by a control run. ``{ends}`` stands for the end of that run."""
     needs_control: bool = False
-    """True if only the clean control run shows the fault. For a flaky failure that run may be an accident."""
+    """True if only the clean control run shows the fault. For a flaky failure, that run may be clean by accident."""
     difference: str = "The module before and after"
     """Heading of `DIFFERENCE`."""
     is_cause: bool = True
@@ -305,12 +305,12 @@ _OTHER_VERSION = re.compile(r"(?P<name>[\w.-]{1,100}) (?P<older>[\w.+-]{1,60}) �
 
 
 def describe_other_version(name: str, older: str, younger: str) -> str:
-    """Return the entry of `Observation.changes` for a package in another version."""
+    """Return the entry of `Observation.changes` for a package with another version."""
     return f"{name} {older} → {younger}"
 
 
 def read_other_versions(changes: Iterable[str]) -> dict[str, str]:
-    """Return the packages that a control run had in other versions: name → version of the run."""
+    """Return the packages whose versions a control run changed: name → version of the run."""
     found = (_OTHER_VERSION.fullmatch(change) for change in changes)
     return {one["name"]: one["younger"] for one in found if one is not None}
 
@@ -322,7 +322,7 @@ def render_title(finding: Finding) -> str:
 
 
 def get_blame(finding: Finding) -> Blame:
-    """Return the party at fault; no party if the origin is unknown, as the access may be the compiler's."""
+    """Return the party at fault. No party if the origin is unknown, because the access may be the compiler's."""
     return Blame.NOBODY if finding.evidence.get(ORIGIN) == "unknown" else KINDS[finding.kind].blames
 
 
@@ -335,14 +335,14 @@ def settles_cause(finding: Finding) -> bool:
 
 
 def clears_passes(finding: Finding, level: str | None = None) -> bool:
-    """True if the failure stays with every pass of a level left out. TVM's passes have no level."""
+    """True if the failure remains with each pass of a level left out. TVM's passes have no level."""
     evidence = finding.evidence
     names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
     return names_none and evidence.get(LEVEL) == level
 
 
 def get_vote(finding: Finding) -> Vote | None:
-    """Return the vote of a computation without the compiler; None for another finding."""
+    """Return the vote of a computation without the compiler. None for another finding."""
     vote = finding.evidence.get(VOTE)
     return Vote(vote) if finding.kind is FindingKind.REFERENCE and vote in list(Vote) else None
 
@@ -365,7 +365,7 @@ def explain_proof(finding: Finding) -> str:
 
 
 def add_refutation(finding: Finding) -> Finding:
-    """Add the refutation of its kind to a finding, unless the diagnoser has stated one."""
+    """Add the refutation of its kind to a finding, unless the diagnoser stated one."""
     refuted_by = KINDS[finding.kind].refuted_by
     if not refuted_by or REFUTED_BY in finding.evidence:
         return finding

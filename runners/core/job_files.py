@@ -1,4 +1,4 @@
-"""The files that jobs exchange: ``plan.json``, which is checked by its sha256, and ``results/<cell>.json``."""
+"""Read and write the files that jobs exchange: ``plan.json`` (checked by sha256) and ``results/<cell>.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_plan(data: bytes, digest: str) -> JobPlan:
     """Decode ``plan.json``.
 
     Raises:
-        UserError: the data has another sha256, or is no plan of this version.
+        UserError: the data has another sha256, or is not a plan of this version.
     """
     if len(data) > MAX_PLAN_BYTES:
         raise UserError(f"the plan has more than {MAX_PLAN_BYTES // 1024} KiB: it is none of ours")

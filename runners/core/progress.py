@@ -1,4 +1,4 @@
-"""The sink for progress messages of long work. ``bot.cli.terminal`` shows the messages; a test may collect them."""
+"""Define the sink for progress messages of long work. ``bot.cli.terminal`` shows them; a test may collect them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runners.core.protocol import Cell, Observation
 
 
 class Sink(Protocol):
-    """Takes events from any thread. Messages may contain strangers' text: the sink escapes it."""
+    """Receives events from any thread. Messages may contain strangers' text, so the sink escapes them."""
 
     def say(self, message: str) -> None:
         """Report an event in one line."""
@@ -35,7 +35,7 @@ class Silent:
 
 
 class Held(Silent):
-    """A sink that keeps its lines for `release`: early work does not speak before its result is wanted."""
+    """A sink that keeps its lines until `release`: messages of early work wait until its result is needed."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

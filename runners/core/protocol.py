@@ -1,8 +1,7 @@
-"""The wire contract between ``bot`` and ``runners``: every type that crosses, and the schema number.
+"""Define the wire contract between ``bot`` and ``runners``: every type that crosses, and the schema number.
 
-All types are frozen ``msgspec`` structs that refuse unknown fields, so that the reader either understands a document
-completely or refuses it. Text fields have length limits in their types: the output of a sandbox is a claim by
-strangers' code.
+All types are frozen ``msgspec`` structs that refuse unknown fields. So a reader understands a document completely or
+refuses it. The types limit the length of text fields, because the output of a sandbox is a claim by strangers' code.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class Testcase(Wire, frozen=True, kw_only=True):
     steps: tuple[tuple[str, ...], ...]
     requirements: tuple[Name, ...] = ()
     variables: dict[Name, Name] | msgspec.UnsetType = msgspec.UNSET
-    """Environment variables of all steps, of those that the toolchain's vocabulary allows. Unset without any: then
-    the digest is that of a testcase from before this field existed."""
+    """Environment variables of all steps, as far as the toolchain's vocabulary allows them. Unset without any: then
+    the digest equals that of a testcase from before this field existed."""
 
     def list_variables(self) -> dict[str, str]:
         return {} if isinstance(self.variables, msgspec.UnsetType) else self.variables
@@ -62,12 +61,12 @@ class Signature(Wire, frozen=True, kw_only=True):
     """An exception class, ``SIGSEGV``, ``mlir-error``, ``status:INTERNAL`` …"""
     message: Text = ""
     frames: tuple[Name, ...] = ()
-    """Functions of the compiler, innermost first; none of the testcase."""
+    """Functions of the compiler, innermost first. Functions of the testcase are left out."""
     callees: tuple[Name, ...] = ()
-    """Methods of the compiler's common classes in a native stack, innermost first. They identify a failure only where
-    the report's stack is cut behind them."""
+    """Methods of the compiler's common classes in a native stack, innermost first. They are compared only if the
+    report's stack ends with them."""
     site: Name = ""
-    """The C++ function in which a check failed, without its namespace, if TVM's traceback names the function."""
+    """The C++ function in which a check failed, without its namespace. Empty unless TVM's traceback names it."""
 
 
 class ClaimKind(StrEnum):
@@ -75,10 +74,10 @@ class ClaimKind(StrEnum):
     ERROR = "error"
     WRONG_RESULT = "wrong-result"
     COUNT = "count"
-    """The compiler makes another number of things than it should: "two dispatches instead of one". The claim quotes
-    the numbers as ``actual`` and ``expected``."""
+    """The compiler makes a wrong number of things: "two dispatches instead of one". The claim quotes the numbers as
+    ``actual`` and ``expected``."""
     ACCEPTED = "accepted"
-    """The compiler accepts what it should refuse: a run that ends well shows the failure."""
+    """The compiler accepts what it should reject. A run that ends well shows the failure."""
     HANG = "hang"
     SLOW = "slow"
     MEMORY = "memory"
@@ -86,7 +85,7 @@ class ClaimKind(StrEnum):
 
 
 ANY_ERROR = "error"
-"""A wish for an error of any type, in `Claim.wished`."""
+"""An expected error of any type, in `Claim.wished`."""
 
 
 class Claim(Wire, frozen=True, kw_only=True):
@@ -103,21 +102,21 @@ class Claim(Wire, frozen=True, kw_only=True):
     good: tuple[Name, ...] = ()
     """Versions that the report calls good."""
     told: Text = ""
-    """Title, prose and quoted output: a failure whose message stands there is a reported one. Empty beside an
-    exception or a crash, with which no other failure is compared."""
+    """The report's title, prose and quoted output. A failure whose message occurs here counts as reported. Empty if
+    the report quotes an exception or a crash, which is compared instead."""
     sometimes: bool = False
-    """True if the report calls the failure flaky: then more than two runs have to agree."""
+    """True if the report calls the failure flaky. Then more than two runs must agree."""
     accused: tuple[Name, ...] = ()
     """Names in the title that look like code: passes, operators, functions. Not all of them are the compiler's."""
     intended: bool = False
-    """True if the report calls the error that it quotes its own doing: the report is about something beside it."""
+    """True if the report states that the quoted error is intended: it is about something else."""
     wished: tuple[Name, ...] = ()
-    """Exceptions with which the program should end, by the report; `ANY_ERROR` where any error would do."""
+    """Exceptions with which the program should end, according to the report. `ANY_ERROR` if any error would do."""
     system: Name = ""
-    """The operating system or the Python that the report is about, if runs here have another one: ``macOS``."""
+    """The operating system or the Python that the report is about, if runs use another one: ``macOS``."""
     shown: Annotated[tuple[Name, ...], msgspec.Meta(max_length=40)] = ()
-    """Rows of values that a report on wrong values shows outside its code, with a space between the values. Whether
-    they are printed, expected or neither is open: a run of the reported build decides."""
+    """Rows of values that a report on wrong values shows outside its code, with a space between the values. A run of
+    the reported build decides whether they are printed, expected or neither."""
 
 
 # ---------------------------------------------------------------------------------------------- one probe
@@ -146,8 +145,8 @@ class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of
 class NotRun(Wire, frozen=True, kw_only=True, tag_field="kind", tag="not-run"):
     why: Text = ""
     cause: Literal["unavailable", "forbidden", "infra"] = "infra"
-    """``unavailable``: the build or the device does not exist here. ``forbidden``: a limit that the operator sets
-    forbids the testcase's requirements. ``infra``: our own failure; a retry may help."""
+    """``unavailable``: the build or the device does not exist here. ``forbidden``: the operator's limits forbid the
+    testcase's requirements. ``infra``: our own failure; a retry may help."""
 
 
 Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
@@ -199,7 +198,7 @@ class Hang(Wire, frozen=True, kw_only=True):
     doing: Literal["computing", "waiting", "unknown"]
     """``waiting``: no thread uses a processor."""
     place: Literal["testcase", "compiler", "compiled", "library", "unknown"]
-    """The code that the main thread runs; ``compiled``: a call that no longer compiles."""
+    """The code that the main thread runs. ``compiled``: a call that no longer compiles."""
     frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=32)] = ()
     """Python frames, innermost first."""
     native: Annotated[tuple[Name, ...], msgspec.Meta(max_length=32)] = ()
@@ -212,16 +211,16 @@ class Record(Wire, frozen=True, kw_only=True):
     """Facts about a step beside its output.
 
     The host records ``forked``, ``peak_bytes`` and the threads of a hang. The testcase's own process writes the rest,
-    so the rest is a claim: it may be shown, and may be used to compare failures, but never decides how a step ended.
+    so the rest is a claim. It may be shown and used to compare failures, but it never decides how a step ended.
     """
 
     chain: Annotated[tuple[Raised, ...], msgspec.Meta(max_length=8)] = ()
-    """The exception that ended a Python step, then its causes. Empty without an exception or without a record."""
+    """The exception that ended a Python step, then its causes. Empty without an exception, or without a record."""
     warnings: Annotated[tuple[tuple[Name, Name], ...], msgspec.Meta(max_length=16)] = ()
     """Category and text."""
     phases: Annotated[tuple[Phase, ...], msgspec.Meta(max_length=128)] = ()
     seconds: float | None = None
-    """From the first line of the script to its end; None if the script did not report it."""
+    """From the first line of the script to its end. None if the script did not report it."""
     hang: Hang | None = None
     peak_bytes: int = 0
     """Peak resident memory of the step's largest process."""
@@ -234,8 +233,8 @@ class Record(Wire, frozen=True, kw_only=True):
 class StepResult(Wire, frozen=True, kw_only=True):
     """The result of one step, as seen by the host.
 
-    ``stdout`` and ``stderr`` are the guest's: bounded and not escaped. Common terminal codes are removed. Hostile
-    text may still hold terminal codes, and is escaped where it is shown.
+    ``stdout`` and ``stderr`` come from the guest: bounded and not escaped. Common terminal codes are removed. Hostile
+    text may still contain terminal codes; it is escaped where it is shown.
     """
 
     argv: tuple[str, ...]
@@ -254,7 +253,7 @@ class Outcome(StrEnum):
     OTHER_FAILURE = "other-failure"
     PASS = "pass"
     COMPILED = "compiled"
-    """It compiles for a target that the report does not name: no clean run of the reporter's program."""
+    """It compiles for a target that the report does not name. This is not a clean run of the reporter's program."""
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out-of-memory"
     INCOMPATIBLE = "incompatible"
@@ -269,7 +268,7 @@ class Answer(StrEnum):
 
 
 class Variant(StrEnum):
-    """The text that was run: the reporter's, or a derived text, which is always shown as derived."""
+    """The text that was run: the reporter's, or a derived one. A derived text is always shown as such."""
 
     ORIGINAL = "original"
     PORTED = "ported"
@@ -282,7 +281,7 @@ SAID_TO_WORK = "what the report says works"
 
 
 GENERATED = " → generated data"
-"""The end of an entry of `Observation.changes` for data that the report leaves out and that was generated."""
+"""The end of an entry of `Observation.changes` for generated data that replaces data missing from the report."""
 
 
 class FindingKind(StrEnum):
@@ -306,7 +305,7 @@ class FindingKind(StrEnum):
 
 
 class Finding(Wire, frozen=True, kw_only=True):
-    """One finding of a diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
+    """One finding of a diagnosis. ``evidence`` contains plain JSON values that a maintainer can check."""
 
     kind: FindingKind
     summary: Text
@@ -327,7 +326,7 @@ class Limits(Wire, frozen=True, kw_only=True):
 
 
 class Varied(Wire, frozen=True, kw_only=True):
-    """Conditions of a run that are no part of its testcase and can decide its result. The defaults are the usual
+    """Conditions of a run that are not part of its testcase but can decide its result. The defaults are the usual
     conditions."""
 
     hash_seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
@@ -350,7 +349,7 @@ class Cell(Wire, frozen=True, kw_only=True):
     changes: tuple[Name, ...] = ()
     """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
     notation_only: bool = False
-    """True if a ported text is the same program in another notation: it calls no API that moved."""
+    """True if a ported text is the same program in another notation, without calls of moved APIs."""
     compile_only: bool = False
     """True if the text only compiles, for a target that the report does not name."""
     varied: Varied = Varied()
@@ -361,7 +360,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     """The limits of one investigation."""
 
     probes: int = 36
-    """Runs of the testcase in all, reruns and diagnoses included."""
+    """Maximum number of runs of the testcase, including reruns and diagnoses."""
     wall_s: float = 1500.0
     workers: int = 2
 
@@ -380,9 +379,9 @@ class RangeBuild(Wire, frozen=True, kw_only=True):
 
 
 class BuildRange(Wire, frozen=True, kw_only=True):
-    """The builds between two ends that answer differently, oldest first, and the parameters of the search among them.
+    """The builds between two ends that answer differently, oldest first, and the parameters of the search.
 
-    The answer can be computed again from the range and the observations.
+    The answer can be recomputed from the range and the observations.
     """
 
     direction: Literal["introduced", "fixed"]
@@ -392,27 +391,27 @@ class BuildRange(Wire, frozen=True, kw_only=True):
     confidence: float = 0.95
     """Belief in a range at which the search ends."""
     publish: float = 0.993
-    """Belief in one commit from which on it may be named."""
+    """Belief in one commit above which the report may name it."""
     calibration: int = 10
     """Runs of each end before any other run."""
     probes: int = 150
-    """Most runs of the search."""
+    """Maximum number of runs of the search."""
     notes: tuple[Text, ...] = ()
     """Facts about the list that a reader must know: builds left out, sources without builds."""
     over: Text = ""
-    """The part that all these builds share and that was not built from their commits; empty for complete builds."""
+    """The part that all these builds share and that was not built from their commits. Empty for complete builds."""
 
 
 class PartRole(StrEnum):
     OTHER = "other"
     RESULT = "result"
-    """A value that the compiler takes part in."""
+    """A value to whose computation the compiler contributes."""
     REFERENCE = "reference"
     """A value that the program computes without the compiler."""
     CHECK = "check"
-    """What a comparison of the program says."""
+    """The outcome of a comparison by the program."""
     DIFFERENCE = "difference"
-    """How far a result is from a reference."""
+    """The distance of a result from a reference."""
 
 
 class PrintedPart(Wire, frozen=True, kw_only=True):
@@ -422,18 +421,18 @@ class PrintedPart(Wire, frozen=True, kw_only=True):
     """The literal text; empty for a value."""
     role: PartRole = PartRole.OTHER
     good: Text = ""
-    """For a comparison: the word that says that the result is right. It may be empty."""
+    """For a comparison: the word that states that the result is right. It may be empty."""
     bad: Text = ""
-    """For a comparison: the word that says that the result is wrong. It may be empty."""
+    """For a comparison: the word that states that the result is wrong. It may be empty."""
 
 
 class PrintedRow(Wire, frozen=True, kw_only=True):
-    """One call of ``print``, or several calls in a row: their literal texts and values, in order."""
+    """The literal texts and values, in order, of one call of ``print`` or of several calls in succession."""
 
     parts: tuple[PrintedPart, ...]
     lines: Annotated[int, msgspec.Meta(ge=1, le=4)] = 1
     tells: Text = ""
-    """``bad`` or ``good`` if the row is only printed where the program's own comparison fails or holds."""
+    """``bad`` or ``good`` if the row is printed only when the program's own comparison fails or succeeds."""
 
 
 class Plan(Wire, frozen=True, kw_only=True):
@@ -447,24 +446,24 @@ class Plan(Wire, frozen=True, kw_only=True):
     checks_itself: bool = False
     """True if the testcase checks its own result: then a run without a failure is evidence."""
     prints_reference: bool = False
-    """True if the testcase prints a result of the compiler and, beside it, a reference for that result."""
+    """True if the testcase prints a result of the compiler and a reference for it."""
     rows: tuple[PrintedRow, ...] = ()
-    """The rows in which the testcase prints results beside references, or what its own comparisons say."""
+    """The rows in which the testcase prints results beside references, or the outcome of its own comparisons."""
     caught: tuple[Text, ...] = ()
-    """The texts that the testcase prints before an exception that it caught; empty where no text leads to its row."""
+    """The texts that the testcase prints before a caught exception. Empty if no text precedes it in its row."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]
     """The releases that are always probed: the reported, the oldest and the newest."""
     controls: tuple[Testcase, ...] = ()
-    """Variants that the report says work."""
+    """Variants that work according to the report."""
     reported: Name | None = None
-    """The release nearest to the reported version; None if the report names no available version."""
+    """The release nearest to the reported version. None if the report names no available version."""
     good: tuple[Name, ...] = ()
-    """The builds of ``order`` that the report calls good, where only their output tells right from wrong."""
+    """The builds of ``order`` that the report calls good, if only their output distinguishes right from wrong."""
     answered: Name | None = None
-    """The newest release of an earlier answer. If the newest release behaves as this release did, the reruns and the
-    diagnosis of this release stand for both."""
+    """The newest release of an earlier answer. If the newest release behaves the same, its reruns and its diagnosis
+    are taken from this release."""
     day: date | None = None
     """Day of the report. Large packages without a version in the testcase get the version of that day on every
     release."""
@@ -472,7 +471,7 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Further devices to run the testcase on, retargeted."""
     bisect: bool = True
     chosen: bool = False
-    """True if the caller named the releases: the newest of them need not be the newest available."""
+    """True if the caller named the releases. Then the newest of them may not be the newest available."""
     deepen: bool = False
     """Continue the search from the regression range of releases to nightlies and commits, if builds are available."""
     trail: BuildRange | None = None
@@ -484,7 +483,7 @@ class Plan(Wire, frozen=True, kw_only=True):
 
 
 class Observation(Wire, frozen=True, kw_only=True):
-    """The record of one run of one cell. Verdicts rest on observations only."""
+    """The record of one run of one cell. Verdicts use only observations."""
 
     toolchain: Name
     version: Name
@@ -513,9 +512,9 @@ class Observation(Wire, frozen=True, kw_only=True):
     notation_only: bool = False
     """True if the cell's ported text is the same program in another notation."""
     fork: Name = ""
-    """For a build that is no release of the toolchain: the commit of the fork, and the wheel that carries it."""
+    """For a build that is not a release of the toolchain: the commit of the fork, and the wheel that contains it."""
     driver: Name = ""
-    """The software that stands in for the device's hardware, if any."""
+    """The software that replaces the device's hardware, if any."""
     findings: tuple[Finding, ...] = ()
     record: Record | None = None
     """The record of the step that ended the probe."""
@@ -530,12 +529,12 @@ class CommitRange(Wire, frozen=True, kw_only=True):
     start: Name
     end: Name
     count: int | None = None
-    """Number of commits between them on the main branch; None if that is unknown offline."""
+    """Number of commits between them on the main branch. None if it is unknown offline."""
     compare_url: Name = ""
 
 
 class Commit(Wire, frozen=True, kw_only=True):
-    """One commit as its author wrote it. Text and paths are untrusted, and shortened to the needs of a ranking."""
+    """One commit as its author wrote it. Text and paths are untrusted, and shortened for the ranking."""
 
     sha: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
     day: date
@@ -547,7 +546,7 @@ class Commit(Wire, frozen=True, kw_only=True):
 
 
 class Suspect(Wire, frozen=True, kw_only=True):
-    """A commit that may be related to a failure. The ranking compares words: it is no evidence."""
+    """A commit that may be related to a failure. The ranking compares words, so it is not evidence."""
 
     commit: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
     subject: Name
@@ -576,8 +575,8 @@ class Bisection(Wire, frozen=True, kw_only=True):
     suspects: tuple[Suspect, ...] = ()
     """At most five commits of the range, the most related to the report first."""
     culprit: Name | None = None
-    """Full sha of the first bad commit, or of the fix: two builds one commit apart differ, in as many runs as the
-    failure rates demand."""
+    """Full sha of the first bad commit, or of the fix. Two builds that are one commit apart differ, in as many runs
+    as the failure rates demand."""
     deep: bool = False
     """True if found along builds between releases."""
     notes: tuple[Text, ...] = ()
@@ -632,7 +631,7 @@ class TimedStage(Wire, frozen=True, kw_only=True):
 
 
 class TimedRun(Wire, frozen=True, kw_only=True):
-    """A run that was made, also one for a diagnosis and one that was made early and not used."""
+    """A run that was made. Runs for a diagnosis, and early runs that were not used, are included."""
 
     version: Name
     device: Name
@@ -687,12 +686,12 @@ class JobCell(Wire, frozen=True, kw_only=True):
     """The kind of machine, by its name in the settings; empty for any ordinary machine."""
     plan: Plan
     testcase_sha256: Digest
-    """Digest of ``plan.testcase``. On a machine that needs approval, the job compares it again before it starts."""
+    """Digest of ``plan.testcase``. On a machine that needs approval, the job checks it again before it starts."""
     sandbox: Name = "auto"
     allow: tuple[Name, ...] = ()
     """Packages that the testcase may install besides those on the list."""
     download_mib: Annotated[int, msgspec.Meta(gt=0)] | None = None
-    """Limit of an environment's download if the testcase requires packages; None for the machine's own limit."""
+    """Limit of an environment's download if the testcase requires packages. None for the machine's own limit."""
     minimize: bool = False
     """Also minimize the testcase."""
 

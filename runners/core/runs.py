@@ -1,7 +1,7 @@
 """One run of a testcase as data: the request with everything that decides the run, and the result.
 
-A request names a release, not an environment: the environment belongs to the result. Requests with equal keys ask
-for the same run, so that a recording can answer in place of a sandbox.
+A request names a release, not an environment: the environment belongs to the result. Requests with equal keys ask for
+the same run, so a recording can replace a sandbox.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class RunRequest(Wire, frozen=True, kw_only=True):
     limits: Limits = Limits()
     varied: Varied = Varied()
     attempt: int = 1
-    """Number of the run of its cell. Every second attempt has a process and a sandbox of its own."""
+    """Number of the run of its cell. Every second attempt has its own process and sandbox."""
     seed: int | None = None
-    """Seed of the random numbers that a Python step draws without a seed of its own."""
+    """Seed of the random numbers that a Python step draws without its own seed."""
     may_fork: bool = True
     """False to forbid a fork of a process that has done the imports, for every attempt."""
     fresh: bool = False
-    """True to run in a sandbox of its own, without a fork. A run that confirms a statement is such a run."""
+    """True to run in a new sandbox, without a fork. A run that confirms a statement is such a run."""
     hook: bool = False
     """True to return the file that a guest program writes."""
 
@@ -68,11 +68,11 @@ class RunResult(Wire, frozen=True, kw_only=True):
     hook_file: Text | None = None
     """The content of a guest program's file. The text comes from the guest."""
     environment: Name = ""
-    """Digest of the environment's lock; empty without an environment."""
+    """Digest of the environment's lock. Empty without an environment."""
     fork: Name = ""
-    """The commit and the wheel of a build that is no release of the toolchain."""
+    """The commit and the wheel of a build that is not a release of the toolchain."""
     driver: Name = ""
-    """The software that stood in for the device's hardware."""
+    """The software that replaced the device's hardware."""
     image: Name = ""
     """Digest of the sandbox's image; empty for the host's own system."""
 
@@ -95,16 +95,16 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     result: RunResult
     limits: Limits | None = None
-    """The limits of the run; None if they are unknown. A run that reached a limit answers for it alone."""
+    """The limits of the run; None if unknown. `answers` compares them if the run reached one."""
     fresh: bool = False
-    """True if the run had a sandbox of its own."""
+    """True if the run had its own sandbox."""
 
     def answers(self, request: RunRequest) -> bool:
-        """True if the recorded run is the one that the request would make; their keys are equal.
+        """True if the recorded run is the one that the request would make. Their keys are equal.
 
-        A run that confirms a statement must have had a sandbox of its own. A run that reached a limit tells nothing
-        about other limits, except that a run which did not end in 40 s did not end in 10 s. A run that took longer
-        than the request allows would not have ended.
+        A run that confirms a statement must have had its own sandbox. A timed-out run answers for the same limit and
+        for shorter ones only. A run that ran out of memory answers for the same limits only. A run that took longer
+        than the requested limit does not answer.
         """
         if request.fresh and not self.fresh:
             return False
@@ -121,7 +121,7 @@ Execute = Callable[[RunRequest], RunResult]
 """Makes a run. A failure of the testcase is a result, never an exception."""
 
 Tell = Callable[[tuple[Observation, ...]], None]
-"""Takes the runs on which an answer rests, before the diagnosis of a failure adds to them."""
+"""Receives the runs on which an answer rests, before the diagnosis of a failure adds to them."""
 
 
 def report_not_run(reason: NotRun, engine: str = "") -> RunResult:

@@ -1,5 +1,4 @@
 """Look for the cause of a failure in further runs. Start reading at ``diagnose.py``.
 
-The diagnosers of one compiler lie in its folder, ``runners/toolchains/NAME/diagnosis/``; here are those that hold for
-any toolchain.
+The diagnosers of one compiler are in ``runners/toolchains/NAME/diagnosis/``. Those for every toolchain are here.
 """

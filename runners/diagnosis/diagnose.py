@@ -1,8 +1,8 @@
 """Look for the cause of a failure: reruns, then each diagnoser, cheapest first, until one settles it.
 
-A diagnoser re-runs the testcase under instrumentation, or changed in one known way. The instrumentation shares its
-process with the testcase, so its words are a claim: bounded, decoded strictly, and never more than an explanation of
-a failure that the host observed for itself.
+A diagnoser reruns the testcase under instrumentation, or with one known change. The instrumentation shares its
+process with the testcase, so its output is a claim. It is bounded and decoded strictly. It can only explain a failure
+that the host itself observed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.diagnosis.nondeterminism import EarlierRun, ExpectUnder, RunUnder, 
 Result = TypeVar("Result")
 
 GENERIC: Sequence[Diagnoser] = (Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_forgotten_import),)
-"""Diagnosers that hold for any toolchain; they come first."""
+"""Diagnosers for every toolchain. They run first."""
 
 
 def diagnose_failure(
@@ -38,8 +38,8 @@ def diagnose_failure(
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
-    ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
-    that follow. ``native`` and ``list_earlier`` are as in `check_nondeterminism`.
+    ``executor`` in parallel with the diagnosers, which do not depend on these reruns. ``expect_under`` announces
+    reruns. ``native`` and ``list_earlier`` are as in `check_nondeterminism`.
     """
     rerun = partial(check_nondeterminism, failure, run_under, expect_under, native=native, list_earlier=list_earlier)
     get_reruns = _begin(rerun, executor)
@@ -52,8 +52,8 @@ def _run_diagnosers(
 ) -> Diagnosis:
     """Run the diagnosers in order, up to the first that settles the cause.
 
-    With an ``executor``, a diagnoser that cannot settle the cause runs beside those after it. The order of the result
-    stays that of the diagnosers.
+    With an ``executor``, a diagnoser that cannot settle the cause runs in parallel with the next ones. The results
+    keep the order of the diagnosers.
     """
     begun: list[Callable[[], Diagnosis]] = []
     for diagnoser in (*GENERIC, *diagnosers):
@@ -71,9 +71,9 @@ def _run_diagnosers(
 
 
 def _begin(ask: Callable[[], Result], executor: Executor | None) -> Callable[[], Result]:
-    """Begin to ask in a thread of ``executor``, or now without one. Return how to get the result.
+    """Begin to ask in a thread of ``executor``, or now without one. Return a function that gets the result.
 
-    If no thread is free until the result is wanted, the caller's thread asks: all threads may wait for results.
+    If no thread becomes free in time, the caller's thread asks, because all threads may be waiting for results.
     """
     if executor is None:
         done = ask()

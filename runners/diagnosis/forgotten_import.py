@@ -1,4 +1,4 @@
-"""Does the testcase use a submodule that exists and was never imported? With the import it runs."""
+"""Check whether the testcase uses a submodule that exists but was never imported. With the import, it runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_forgotten_import(failure: Failure, means: Means) -> Diagnosis:
 
 
 def insert_first(testcase: Testcase, line: str) -> Testcase:
-    """The testcase with one more line before its first file's code, after its ``__future__`` imports."""
+    """Return the testcase with one more line before its first file's code, after its ``__future__`` imports."""
     name = testcase.steps[0][1]
     code = testcase.files[name]
     futures = list(_FUTURE.finditer(code))

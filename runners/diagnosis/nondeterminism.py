@@ -1,10 +1,10 @@
-"""Does a testcase give the same result twice? If not, which condition decides the result?
+"""Decide whether a testcase always gives the same result. If not, find the condition that decides the result.
 
 Each `Setup` fixes conditions that could differ: the pattern with which the C library fills new memory, the order of
-Python's sets, the seeds of generators that the testcase does not seed, the number of threads. A result that *follows*
-the pattern (the same pattern always gives the same result) comes from memory that was never written. A result that
-follows the hash seed comes from the order of a set. A result that varies, and no longer does once seeds are given,
-comes from the testcase's own random numbers. Times and addresses in the output are not part of a result.
+Python's sets, the seeds of generators that the testcase does not seed, the number of threads. A result *follows* the
+pattern if the same pattern always gives the same result. Then it comes from memory that was never written. A result
+that follows the hash seed comes from the order of a set. A result that varies only without given seeds comes from the
+testcase's own random numbers. Times and addresses in the output are not part of a result.
 
 Pure except for the function that runs. Only the host's own observations are compared.
 """
@@ -45,7 +45,7 @@ class Setup:
     varied: Varied = USUAL
     seed: int | None = None
     fresh: bool = False
-    """True for a sandbox of its own."""
+    """True for a run in its own sandbox."""
 
 
 AS_IT_IS = Setup(name="as it is", fresh=True)
@@ -56,13 +56,13 @@ THREADED = tuple(
 )
 HASH_SEEDS = (0, 1, 2)
 UNSEEDED = Setup(name="without seeds")
-"""As it is, but forked: forks draw new random numbers and share the layout of their address space."""
+"""Like `AS_IT_IS`, but forked: forks draw new random numbers and share the layout of their address space."""
 OTHERWISE = Setup(name="under other conditions", varied=Varied(hash_seed=2, fill=FILLS[1], threads=2))
-"""Differs from the first two runs of a build (`runners.core.conditions.choose_conditions`) in every condition."""
+"""Differs in every condition from the first two runs of a build (`runners.core.conditions.choose_conditions`)."""
 
 
 def with_hash_seed(hash_seed: int) -> Setup:
-    """Another order of sets, in a process of its own unless it is the usual one."""
+    """Return a setup with another order of sets. Unless it is the usual one, it has its own process."""
     return Setup(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED)
 
 
@@ -85,18 +85,18 @@ class EarlierRun:
 
 
 Runner = Callable[[Setup], Rerun | None]
-"""Run the testcase under a setup; None if it shows no result or the budget is spent."""
+"""Run the testcase under a setup. None if it shows no result, or if the budget is spent."""
 RunUnder = Callable[[str, Testcase, Setup], Rerun | None]
 """The same for any testcase on any release."""
 ExpectUnder = Callable[[str, Testcase, Setup], None]
-"""Take note of such a run that will be asked for: it may begin now."""
+"""Announce such a run that will be requested. It may begin now."""
 
 Cause = Literal["memory", "threads", "hashes", "randomness", "race", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reruns:
-    """The runs, and the condition that decides their result: None if it never changed or cannot be explained."""
+    """The runs, and the condition that decides their result. None if it never changed or cannot be explained."""
 
     runs: tuple[Rerun, ...]
     cause: Cause | None = None
@@ -106,7 +106,7 @@ class Reruns:
 
     @property
     def distinct_results(self) -> int:
-        """The number of different results."""
+        """Return the number of different results."""
         return len({run.result for run in self.runs})
 
     @property
@@ -123,7 +123,7 @@ class _Series:
     runs: list[Rerun] = field(default_factory=list)
 
     def list_results(self, setup: Setup) -> list[str]:
-        """The results under a setup so far."""
+        """Return the results under a setup so far."""
         return [run.result for run in self.runs if run.setup == setup]
 
     def is_unsteady(self, setup: Setup) -> bool:
@@ -131,16 +131,16 @@ class _Series:
         return len(set(self.list_results(setup))) > 1
 
     def add_result(self, setup: Setup) -> bool:
-        """Run once more under a setup. Return False if that gives no result."""
+        """Run once more under a setup. Return False if it gives no result."""
         one = self.run(setup)
         if one is not None:
             self.runs.append(one)
         return one is not None
 
     def collect_results(self, setup: Setup, times: int) -> list[str]:
-        """At least so many results under a setup, as far as they can be had. Earlier runs count."""
+        """Return at least ``times`` results under a setup, as far as possible. Earlier runs count."""
         missing = times - len(self.list_results(setup))
-        # Forks follow each other: forks of one process share its layout of addresses, and forks of two do not.
+        # Forks run in sequence: forks of one process share its address layout, and forks of two processes do not.
         for _ in range(missing if setup.fresh and missing > 1 else 0):
             self.expect(setup)
         for _ in range(missing):
@@ -149,9 +149,9 @@ class _Series:
         return self.list_results(setup)
 
     def find_steady(self, setups: Sequence[Setup], times: int = 2) -> list[str] | None:
-        """One result per setup if each setup always gives its own; None if one does not, or cannot be run.
+        """Return one result per setup, if each setup always gives the same one. None if one does not, or cannot run.
 
-        The first result of a setup that differs from its others ends the question.
+        The search ends at the first setup whose results differ.
         """
         for setup in setups:
             while len(self.list_results(setup)) < times and not any(map(self.is_unsteady, setups)):
@@ -197,8 +197,8 @@ def check_nondeterminism(
 def is_steady(earlier: Sequence[EarlierRun], run: Runner) -> bool:
     """True if runs that differ in every condition give one result. Make one run, if the earlier ones agree.
 
-    A condition that decides the result would decide it in one of these runs too. Which condition decides is then a
-    question for `rerun_varied`. This takes one run instead of seven.
+    A condition that decides the result would decide it in one of these runs too. `rerun_varied` then finds this
+    condition. This check takes one run instead of seven.
     """
     first = next((one for one in earlier if one.varied == USUAL), None)
     others = [one for one in earlier if _differs_throughout(one.varied, USUAL)]
@@ -221,11 +221,11 @@ def rerun_varied(
     hash_seeds: Sequence[int] = HASH_SEEDS,
     native: bool = False,
 ) -> Reruns:
-    """Rerun the testcase as few times as the answer allows: seven if the result never changes, six of them forks.
+    """Rerun the testcase as few times as possible: seven times if the result never changes, six of them as forks.
 
-    ``expect`` takes note of runs that follow. ``unsteady``: runs were seen to differ, so a few that agree do not end
-    the search. ``hash_seeds`` are those under which they differed. ``native``: no program reads a seed or a number of
-    threads (`runners.core.conditions.is_native`), so four runs are enough if the result never changes.
+    ``expect`` announces reruns. ``unsteady``: runs were seen to differ, so a few that agree do not end the search.
+    ``hash_seeds`` are those under which they differed. ``native``: no program reads a seed or a number of threads
+    (`runners.core.conditions.is_native`), so four runs are enough if the result never changes.
     """
     series = _Series(run, expect)
     orders = [with_hash_seed(seed) for seed in hash_seeds]
@@ -235,8 +235,8 @@ def rerun_varied(
 
 
 def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cause | None:
-    """Ask the most telling question first. A wrong answer is worse than none."""
-    times = 5 if unsteady else 3  # of a coin, 3 % and 0.2 % of all series look as if a condition decided
+    """Ask the most informative question first. A wrong answer is worse than none."""
+    times = 5 if unsteady else 3  # with coin tosses, 3 % and 0.2 % of all series look as if a condition decides
     if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
         return "memory"
     if _has_different(series.find_steady(THREADED, 1)) and _has_different(series.find_steady(THREADED, times)):
@@ -261,7 +261,7 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
 
 
 def _find_native_cause(series: _Series, unsteady: bool) -> Cause | None:
-    """Ask about the content of memory, the only condition that such programs see."""
+    """Test the content of memory, the only condition that affects such programs."""
     times = 5 if unsteady else 3
     if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
         return "memory"
@@ -274,7 +274,7 @@ def _find_native_cause(series: _Series, unsteady: bool) -> Cause | None:
 def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bool:
     """True if each deciding setup gives its result in a fresh sandbox too.
 
-    Forks of one process could agree for a reason of that process alone.
+    Forks of one process could agree for a reason that only this process has.
     """
     deciding: Mapping[Cause, Sequence[Setup]] = {
         "memory": FILLED,
@@ -294,7 +294,7 @@ def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bo
 
 
 def _examine_unexplained(series: _Series) -> Cause | None:
-    """Runs under the same conditions differ. The last question is whether one thread always gives the same result."""
+    """Test whether one thread always gives the same result. Runs under the same conditions differ."""
     usual = series.collect_results(AS_IT_IS, 3)
     is_open = len(set(usual)) > 1 and not series.is_unsteady(THREADED[0])
     several = series.collect_results(THREADED[-1], 10) if is_open else []
@@ -305,15 +305,15 @@ def _examine_unexplained(series: _Series) -> Cause | None:
 
 
 def _name_unexplained(series: _Series) -> Cause | None:
-    """Name the failure unexplained if runs under the same conditions end in different ways."""
+    """Classify the failure as unexplained if runs under the same conditions end in different ways."""
     series.collect_results(AS_IT_IS, 3)
     kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
-    # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
+    # The output alone may differ for reasons that are not results, such as an unknown clock format.
     return "unknown" if len(kinds) > 1 else None
 
 
 def _agree_with_seeds(series: _Series, times: int | None) -> bool:
-    """True if so many runs with seeds give one result, under any other conditions or under the usual ones."""
+    """True if ``times`` runs with seeds give one result, under any other conditions or under the usual ones."""
     if times is None:
         return False
     given = [run.result for run in series.runs if run.setup.seed is not None]
@@ -325,15 +325,15 @@ def _agree_with_seeds(series: _Series, times: int | None) -> bool:
 
 
 LUCK = 0.02
-"""Highest probability of agreement by luck at which agreement is taken for an answer."""
+"""Highest probability of accidental agreement at which agreement counts as an answer."""
 MOST = 24
 
 
 def count_needed_runs(results: Sequence[str], luck: float) -> int | None:
-    """Count the runs that must agree so that it is not luck; None if more than ``MOST`` would be needed.
+    """Return the number of runs that must agree to exclude luck. None if more than ``MOST`` are needed.
 
-    The probability that the next n runs all give the commonest result, seen k times in m: the product of
-    (k+1+i) / (m+2+i), for a rate without other knowledge (Laplace's rule of succession).
+    The probability that the next n runs all give the most common result, seen k times in m, is the product of (k+1+i)
+    / (m+2+i), for an unknown rate (Laplace's rule of succession).
     """
     share, commonest = 1.0, max(Counter(results).values())
     for n in range(MOST):
@@ -362,11 +362,11 @@ _NO_RESULT = re.compile(
     re.IGNORECASE,
 )
 _TIMED = re.compile(r"\b(?:time|took|elapsed|latency|duration|speed-?up|seconds|perf|cost)\w*\b", re.IGNORECASE)
-"""Words of lines that tell a time, in any unit."""
+"""Words of lines that contain a time, in any unit."""
 
 
 def record_rerun(setup: Setup, ended: Ended, steps: Sequence[StepResult]) -> Rerun | None:
-    """The result of a probe under a setup; None if the probe was cut short and shows no result."""
+    """Return the result of a probe under a setup. None if the probe was cut short and shows no result."""
     if isinstance(ended, NotRun | TimedOut | OutOfMemory) or any(step.truncated for step in steps):
         return None
     printed = "\n".join(f"{step.stdout}\n{_describe_failure(step)}" for step in steps)
@@ -380,7 +380,7 @@ def _drop_accidents(text: str) -> str:
 
 
 def _has_same_result(one: EarlierRun, other: EarlierRun) -> bool:
-    """True if two runs end alike, with the same output and the same failure.
+    """True if two runs end the same way, with the same output and the same failure.
 
     A plain process leaves no record of its failure: its standard error then contains the recorded message.
     """
@@ -401,7 +401,7 @@ def _get_message(step: StepResult) -> str:
 
 
 def _describe_failure(step: StepResult) -> str:
-    """The failure of a step, in its words. A clean step writes only remarks to standard error."""
+    """Return the text of a step's failure. A clean step writes only remarks to standard error."""
     if step.ended == Exited(code=0):
         return ""
     if step.record is not None and step.record.chain:
@@ -430,7 +430,7 @@ _REFUTED: Mapping[Cause, str] = {
 
 
 def describe_cause(reruns: Reruns, version: str) -> Finding | None:
-    """The finding to report; None if the result never changed for a known reason."""
+    """Return the finding to report. None if the result never changed for a known reason."""
     if reruns.cause is None:
         return None
     seeded = reruns.cause == "unknown" and reruns.differ_with_seeds
@@ -449,7 +449,7 @@ def describe_cause(reruns: Reruns, version: str) -> Finding | None:
 
 
 def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
-    """The runs that show the cause."""
+    """Return the runs that show the cause."""
     tried = [run.setup for run in reruns.runs]
     setups: Mapping[Cause, tuple[Setup, ...]] = {
         "memory": FILLED,
@@ -463,7 +463,7 @@ def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
 
 
 def _describe_runs(reruns: Reruns) -> list[dict[str, object]]:
-    """The runs that show the cause, with equal runs counted together."""
+    """Return the runs that show the cause, with equal runs counted together."""
     seen = Counter(
         (run.setup.name, str(run.ended)[:100], _first_difference(run, reruns).strip())
         for run in _select_telling(reruns)
@@ -475,7 +475,7 @@ def _describe_runs(reruns: Reruns) -> list[dict[str, object]]:
 
 
 def _first_difference(run: Rerun, reruns: Reruns) -> str:
-    """The first line of a result that the result of another run lacks."""
+    """Return the first line of a result that the result of another run lacks."""
     others = [set(other.result.splitlines()) for other in reruns.runs if other.result != run.result]
     return next((line for line in run.result.splitlines()[1:] if any(line not in other for other in others)), "")[
         :MAX_SHOWN

@@ -1,4 +1,4 @@
-"""Does a clean run reach what the report accuses? One instrumented run tells which of the accused names it called."""
+"""Check whether a clean run calls what the report suspects. One instrumented run reports the called names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Accused names that the run called, and those that the compiler has."""
+    """Suspect names that the run called, and those that exist in the compiler."""
 
     reached: list[str] = []
     known: list[str] = []
@@ -27,9 +27,9 @@ class Reach(msgspec.Struct, frozen=True):
 def check_reach(
     testcase: Testcase, version: str, accused: Sequence[str], packages: Sequence[str], means: Means
 ) -> tuple[Finding, ...]:
-    """Return a finding with the accused names that the compiler has, if a run of the testcase called none of them.
+    """Return a finding with the suspect names of the compiler, if a run of the testcase called none of them.
 
-    Only a testcase whose own code uses none of them is run: otherwise its run reaches them, or fails before.
+    Only a testcase whose own code uses none of them is run. Otherwise its run reaches them, or fails before.
     """
     if testcase.kind is not TestcaseKind.PYTHON or len(testcase.steps) != 1 or not accused:
         return ()
@@ -47,13 +47,13 @@ def check_reach(
 
 
 def uses_names(testcase: Testcase, names: Sequence[str]) -> bool:
-    """True if the code of a testcase uses one of the names. An import alone is no use."""
+    """True if the code of a testcase uses one of the names. An import alone is not a use."""
     wanted = {simplify_name(name) for name in names}
     return any(simplify_name(word) in wanted for code in testcase.files.values() for word in _list_words(code))
 
 
 def _list_words(code: str) -> list[str]:
-    """Return the names in the expressions of a program and the words of its strings; all its words if broken."""
+    """Return the names in a program's expressions, and the words of its strings. All words if it cannot be parsed."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,7 @@
-"""Folders that are complete on disk or absent, shared by any number of processes.
+"""Manage folders that are complete on disk or absent, for any number of processes.
 
-An entry is built as a draft, under a lock that the kernel releases when its holder dies, and gets its name by one
-rename. A record is written last and has the number and total length of the entry's files. An entry that does not
+An entry is built as a draft, under a lock that the kernel releases when its holder dies. One rename gives it its
+name. A record is written last. It contains the number and total length of the entry's files. An entry that does not
 match its record (cut short by a power failure, damaged by hand) counts as absent and is built again.
 """
 
@@ -48,7 +48,7 @@ class AtomicDirs:
     root: Path
     kind: str
     trust_s: float = 0.0
-    """Seconds for which a comparison of an entry's files with its record stands, for other processes too."""
+    """Seconds for which a comparison of an entry's files with its record is trusted, by other processes too."""
 
     def find(self, name: str) -> Path | None:
         """Return the entry if it is complete, and mark the entry as used now."""
@@ -79,16 +79,16 @@ class AtomicDirs:
         return tuple(folder.name for folder in sorted(folders, key=lambda f: f.stat().st_mtime))
 
     def sum_recorded_bytes(self) -> int:
-        """Return the length of the files of all entries, as their records say."""
+        """Return the total length of the files of all entries, according to their records."""
         return sum(map(self.get_recorded_bytes, self.list_names()))
 
     def get_recorded_bytes(self, name: str) -> int:
-        """Return the length of the files of an entry, as its record says; 0 without a record."""
+        """Return the total length of the files of an entry, according to its record. 0 without a record."""
         record = _read_record(self.root / self.kind / name)
         return 0 if record is None else record.bytes
 
     def measure_unused_s(self, name: str) -> float:
-        """Return the seconds since an entry was last found or made; 0 if it is gone."""
+        """Return the seconds since an entry was last found or made. 0 if it is gone."""
         try:
             return time.time() - (self.root / self.kind / name).stat().st_mtime
         except OSError:
@@ -132,7 +132,7 @@ class AtomicDirs:
             yield
 
     def _was_checked(self, name: str) -> bool:
-        """True if the entry was complete less than ``trust_s`` ago, since the boot, and was not built again since."""
+        """True if the entry was complete less than ``trust_s`` ago, in this boot, and was not rebuilt since."""
         note = self._find_note(name)
         try:
             age_s = time.time() - note.stat().st_mtime
@@ -141,9 +141,9 @@ class AtomicDirs:
             return False
 
     def _note_check(self, name: str) -> None:
-        """Note that the entry is complete. Without trust, a note of another process ends too."""
+        """Record that the entry is complete. Without trust, remove the record of another process."""
         note = self._find_note(name)
-        with contextlib.suppress(OSError):  # without the note, the next process compares the files again
+        with contextlib.suppress(OSError):  # without the record, the next process compares the files again
             if self.trust_s > 0:
                 write_text(note, self._identify(name))
             else:
@@ -198,9 +198,9 @@ class FolderMeasure(NamedTuple):
     files: int
     bytes: int
     print: str
-    """Digest of every file's path, length and modification time. A file that is written or replaced changes it.
+    """Digest of every file's path, length and modification time. It changes if a file is written or replaced.
 
-    Times count in whole seconds: tar keeps no fractions, and a store may come from another machine.
+    Times are rounded to seconds: tar stores no fractions, and a store may come from another machine.
     """
 
 

@@ -1,7 +1,7 @@
 """Make a bundled toolchain importable: add its folder to the path, and stand-ins for the libraries that it links.
 
-The stand-ins are our own C, compiled on the host; no code of the wheel is compiled. A ``.pth`` file loads them inside
-the sandbox when Python starts.
+The stand-ins are our own C code, compiled on the host. No code of the wheel is compiled. A ``.pth`` file loads them
+inside the sandbox when Python starts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def complete_bundle(
 ) -> None:
     """Add the stand-ins, their loader and the bundle's path to the environment's packages.
 
-    ``beside`` are the libraries that other packages link and lack: functions by symbol version, by soname. A process
-    has one library of a name, and loads those of the bundle first: they have these functions too.
+    ``beside`` contains the libraries that other packages link and lack: functions by symbol version, by soname. A
+    process has only one library of each name, and loads the bundle's first. So the bundle's libraries contain these
+    functions too.
 
     Raises:
         InfraError: there is no C compiler.

@@ -1,7 +1,7 @@
 """Read the configuration file of this machine's operator. No issue and no repository can write the file.
 
 Its path is ``$REPROBOT_CONFIG``, else ``reprobot/config.toml`` in the user's configuration directory. The file is
-optional. The variable `NIGHTLY_PAGES` adds pages of wheels where a file would be a nuisance: in a workflow.
+optional. The variable `NIGHTLY_PAGES` adds pages of wheels without a file, for example in a workflow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     page: str | None = None
     """A page with links to wheels (``--find-links`` of pip)."""
     folder: str | None = None
-    """A directory of wheels."""
+    """A folder of wheels."""
     packages: tuple[str, ...] = ()
     """Package names if they differ from the toolchain's own. A build has all of them at one version."""
 
@@ -70,10 +70,10 @@ class RequirementsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``[builds.build]``: how to build the toolchain at a commit. The command runs in the sandbox, without network.
 
-    It starts in ``/build``, which holds the repository at that commit, and must write wheels to ``/out``. ``/cache``
-    is kept between builds (``CCACHE_DIR`` and ``SCCACHE_DIR`` point there). The command and the variables may contain
-    ``{commit}``, ``{short}`` (7 digits), ``{count}`` (commits of the main branch before this one) and ``{name}`` (of
-    the build).
+    It starts in ``/build``, which contains the repository at that commit, and must write wheels to ``/out``.
+    ``/cache`` is kept between builds (``CCACHE_DIR`` and ``SCCACHE_DIR`` point there). The command and the variables
+    may contain ``{commit}``, ``{short}`` (7 digits), ``{count}`` (commits of the main branch before this one) and
+    ``{name}`` (of the build).
     """
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -88,15 +88,14 @@ class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     expected_s: Positive = 600.0
     """Expected time of one build."""
     keep_gib: Positive = 20.0
-    """Disk space for finished builds; the longest unused ones are removed."""
+    """Disk space for finished builds. The longest unused ones are removed."""
     as_of: date | None = None
     """Date for resolving the dependencies of every build, instead of the day of its commit."""
     over: str = ""
-    """The part that all builds share and no commit made: ``the compiled libraries of apache-tvm 0.26.0``.
+    """The part that all builds share and that no commit affects: ``the compiled libraries of apache-tvm 0.26.0``.
 
-    Set ``as_of`` with it. Such builds are compared with one another only, the two ends included, and the answer
-    states this. A release among them would differ in the shared part, and the search would blame the commit next to
-    it.
+    Set ``as_of`` with it. Such builds, including the two ends, are compared only with one another. The answer states
+    this. A release among them would differ in the shared part. Then the search would blame the commit next to it.
     """
 
 
@@ -126,8 +125,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     wheel_gib: Positive = 16.0
     """Limit of the disk space of one wheel from an index. The largest known ones (PyTorch with CUDA) take 3."""
     store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
-    """Limit of the store on disk; the longest unused environments are removed. All releases of IREE and TVM take
-    13."""
+    """Limit of the store on disk. The longest unused environments are removed. IREE's and TVM's releases take 13."""
 
     def find_builds(self, toolchain: str) -> BuildsConfig | None:
         """Return the first ``[[builds]]`` table of a toolchain."""
@@ -146,7 +144,7 @@ def read_config(path: Path | None = None) -> Config:
     """Return the configuration, with defaults if there is no file.
 
     Raises:
-        UserError: the file cannot be read, is no TOML, or has unknown keys or wrong values.
+        UserError: the file cannot be read, is not TOML, or has unknown keys or wrong values.
     """
     file = path or find_config()
     try:
@@ -171,7 +169,7 @@ def read_nightlies(text: str) -> tuple[WheelSource, ...]:
     """Return the pages of wheels that the variable `NIGHTLY_PAGES` names.
 
     Raises:
-        UserError: a word is no ``TOOLCHAIN=ADDRESS``, or there is no such toolchain.
+        UserError: a word is not ``TOOLCHAIN=ADDRESS``, or the toolchain does not exist.
     """
     return tuple(map(_read_page, text.replace(",", " ").split()))
 

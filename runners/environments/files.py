@@ -1,4 +1,4 @@
-"""File helpers of the store: measure, link and write files; report a full or read-only disk in one sentence."""
+"""Measure, link and write files of the store. Report a full or read-only disk in one sentence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from runners.core.errors import InfraError
 def walk_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the files below a folder with their status. Files that vanish meanwhile are left out.
 
-    A path is a string: an environment has thousands of files, and a `Path` takes four times as long as the rest.
+    Paths are strings: an environment has thousands of files, and `Path` objects take four times as long as the rest.
     """
-    waiting = [str(folder)]  # no recursion: a build may leave any depth
+    waiting = [str(folder)]  # no recursion: a build may create any depth
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -37,17 +37,17 @@ def walk_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def measure_disk_bytes(folder: Path) -> int:
-    """Return the bytes that a folder takes on disk, with hard links counted once."""
+    """Return the bytes that a folder occupies on disk, with hard links counted once."""
     return sum({(s.st_dev, s.st_ino): s.st_blocks * 512 for _, s in walk_files(folder)}.values())
 
 
 def measure_unshared_bytes(folder: Path) -> int:
-    """Return the bytes that a folder takes on disk, without files that have a hard link elsewhere."""
+    """Return the bytes that a folder occupies on disk, without files that have a hard link elsewhere."""
     return sum(status.st_blocks * 512 for _, status in walk_files(folder) if status.st_nlink == 1)
 
 
 def link_tree(source: Path, target: Path) -> None:
-    """Hard-link every file below ``source`` into ``target``. Files that exist in ``target`` stay."""
+    """Hard-link every file below ``source`` into ``target``. Existing files in ``target`` are kept."""
     waiting = [(source, target)]
     while waiting:
         source, target = waiting.pop()

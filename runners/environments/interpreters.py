@@ -1,4 +1,4 @@
-"""Find the CPythons of this machine that a sandbox can show read-only."""
+"""Find the CPython installations of this machine that a sandbox can show read-only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runners.core.errors import InfraError
 from runners.core.toolchain.facts import USUAL_PYTHON
 
 PREFERRED = (USUAL_PYTHON, "3.12", "3.10", "3.13")
-"""Minors in the order in which they are tried."""
+"""Minor versions in the order in which they are tried."""
 
 _QUESTIONS = """
 import json, platform, sys, sysconfig
@@ -30,7 +30,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """One CPython of the host. ``version`` is the minor, such as ``3.11``; ``platform`` is sysconfig's name."""
+    """One CPython of the host. ``version`` is the minor version (``3.11``); ``platform`` is sysconfig's name."""
 
     version: str
     prefix: Path
@@ -59,7 +59,7 @@ def choose_interpreter(supported: Sequence[str]) -> Interpreter:
 
 @functools.cache
 def find_interpreter(minor: str) -> Interpreter | None:
-    """Return an interpreter of that minor, or None. One with its own prefix is preferred to the system's."""
+    """Return an interpreter of that minor version, or None. One with its own prefix is preferred to the system's."""
     system = None
     for candidate in _list_candidates(minor):
         found = _read_interpreter(candidate)
@@ -93,7 +93,7 @@ def _list_candidates(minor: str) -> Iterator[Path]:
 
 
 def _read_interpreter(executable: Path) -> Interpreter | None:
-    """Run an executable and return its description; None if it is no plain CPython.
+    """Run an executable and return its description. None if it is not a plain CPython.
 
     Free-threaded and debug builds are not plain.
     """

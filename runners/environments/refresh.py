@@ -101,7 +101,7 @@ def refresh_listing(
 def _find_versions(package: str, have: set[Version], index: PackageIndex, python: Interpreter) -> Iterator[str]:
     """Yield the versions that are not in ``have``.
 
-    uv lists no versions, so each question asks for the newest version that was not seen yet.
+    uv does not list versions, so each query asks for the newest version that was not seen yet.
     """
     seen = set(have)
     while True:
@@ -119,7 +119,7 @@ def _find_versions(package: str, have: set[Version], index: PackageIndex, python
 def describe_version(toolchain: Toolchain, version: str, index: PackageIndex, python: Interpreter) -> Release | None:
     """Return one version with its date and the Python minors on which it can be installed.
 
-    Return None if no minor has all its distributions.
+    None if no minor version has all its distributions.
     """
     distributions = toolchain.list_distributions(version)
     published = [_find_publication(distributions, index, python, minor) for minor in PYTHONS]

@@ -22,15 +22,15 @@ from runners.environments.uv import NoSolution, Pin, Uv, measure_download_bytes
 from runners.toolchains import Toolchain, find_toolchain
 
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
-"""A testcase's requirements may not make an environment's download larger than this, unless the operator says so."""
+"""Largest download of an environment with a testcase's requirements, unless the operator allows more."""
 
 
 class Unresolvable(UserError):
-    """A testcase's requirements have no solution together with this release. No evidence about a bug."""
+    """A testcase's requirements have no solution together with this release. This is not evidence about a bug."""
 
 
 class Forbidden(Unresolvable):
-    """A limit that the operator of this installation sets forbids a testcase's requirements."""
+    """A limit of this installation's operator forbids a testcase's requirements."""
 
 
 class Requirements(NamedTuple):
@@ -39,7 +39,7 @@ class Requirements(NamedTuple):
     together: tuple[str, ...]
     """Resolved in one set, with all dependencies."""
     alone: tuple[str, ...]
-    """Resolved without dependencies: wheels of which only a part is used."""
+    """Resolved without dependencies, for wheels of which only a part is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Resolver:
     say: Callable[[str], None]
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
     gpu_packages: bool = False
-    """False: resolutions leave out the GPU packages that stand-ins replace (`runners.environments.stand_ins.gpu`)."""
+    """False: resolutions omit the GPU packages that stand-ins replace (`runners.environments.stand_ins.gpu`)."""
 
     def resolve(self, release: Release, extra: tuple[str, ...], interpreter: Interpreter) -> str:
         """Return the lock of a release and the ``extra`` requirements of a testcase.
@@ -69,7 +69,7 @@ class Resolver:
         inputs = [requirements, str(release.as_of), interpreter.version, interpreter.platform, *release.links]
         inputs += [*self.uv.options, *(["with GPU packages"] if self.gpu_packages else [])]
         if extra and self.max_download_bytes != MAX_DOWNLOAD_BYTES:
-            inputs.append(f"within {self.max_download_bytes} bytes")  # a resolution is kept with the limit it passed
+            inputs.append(f"within {self.max_download_bytes} bytes")  # stored with the limit that it passed
         path = self.folder / f"{_digest(json.dumps(inputs))}.json"
         lock = _read_resolution(path)
         if lock is None:
@@ -112,8 +112,8 @@ def add_links(uv: Uv, links: Sequence[str]) -> Uv:
 def _resolve_together(
     uv: Uv, release: Release, requirements: tuple[str, ...], extra: tuple[str, ...], interpreter: Interpreter
 ) -> tuple[Pin, ...]:
-    """Resolve as of the release's day. If that fails, allow younger versions of packages that the testcase pins, then
-    also of the packages that these alone need."""
+    """Resolve as of the release's day. If that fails, allow newer versions of packages that the testcase pins, then
+    also of packages that only these need."""
 
     def resolve(wanted: Sequence[str], undated: Sequence[str], newest: datetime | None) -> tuple[Pin, ...]:
         python, minor = interpreter.executable, interpreter.version
@@ -153,13 +153,13 @@ def collect_requirements(release: Release, extra: tuple[str, ...]) -> Requiremen
 
 
 def _list_companions(toolchain: Toolchain, extra: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the toolchain's own extras, without packages for which the testcase states a requirement."""
+    """Return the toolchain's own extras, except packages for which the testcase states a requirement."""
     named = {Requirement(text).name for text in extra}
     return tuple(companion for companion in toolchain.COMPANIONS if companion not in named)
 
 
 def render_lock(pins: Sequence[Pin]) -> str:
-    """Return pins as sorted, hashed requirement lines. There are no addresses: the same wheels give the same text."""
+    """Return pins as sorted, hashed requirement lines. Without addresses, the same wheels give the same text."""
     return "".join(f"{p.name}=={p.version} --hash=sha256:{p.sha256}\n" for p in sorted(pins, key=lambda p: p.name))
 
 

@@ -1,6 +1,6 @@
-"""The store of toolchain environments: resolved as of the release's day, built with uv, named by their content.
+"""Store toolchain environments: resolved as of the release's day, built with uv, named by their content.
 
-Every folder under the root can be deleted; the store makes it again::
+Every folder under the root can be deleted. The store makes it again::
 
     uv/                         uv's cache
     resolutions/<key>.json      requirements and date → lock (`runners.environments.resolve`)
@@ -12,7 +12,7 @@ Every folder under the root can be deleted; the store makes it again::
     history/                    of `runners.builds.history`
     canaries/                   of `runners.probe.canary`: environments in which a canary has passed
 
-No code of a wheel runs here: uv unpacks, and compiles bytecode without importing.
+No code of a wheel runs here: uv unpacks wheels, and compiles bytecode without importing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from runners.environments.wheels import WheelAssembler
 from runners.toolchains import find_toolchain
 
 UNUSED_S = 3600.0
-"""Seconds after its last use for which an environment is not removed."""
+"""Seconds after its last use during which an environment is not removed."""
 TRIM_S = 2.0
 """Seconds that a start may spend on a store above its limit."""
 CANARIES = "canaries"
@@ -101,16 +101,16 @@ class Store:
     uv: Uv
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
     gpu_packages: bool = False
-    """True: PyTorch gets CUDA's packages. False: stand-ins take their place."""
+    """True: PyTorch gets CUDA's packages. False: stand-ins replace them."""
     say: Say = field(default=lambda message: None)
     """Receives a message before each slow step."""
     also_allowed: frozenset[str] = frozenset()
     """Distributions that a testcase may require besides those on the list."""
     trust_s: float = 0.0
-    """Seconds for which the comparison of an environment's 20,000 files with its record stands. It takes 0.07 s."""
+    """Seconds for which the comparison of an environment's 20,000 files is trusted. It takes 0.07 s."""
 
     def get_environment(self, release: Release, requirements: Sequence[str] = ()) -> Environment:
-        """Return the environment of a release and a testcase's requirements. Resolve and build it if it is absent.
+        """Return the environment of a release and a testcase's requirements. Build it if it is absent.
 
         Raises:
             UserError: a requirement does not fit this release (`Unresolvable`), or is not allowed (`Forbidden`).
@@ -119,7 +119,7 @@ class Store:
         kept, refused = check_requirements(requirements, self.also_allowed)
         if refused:
             raise Forbidden(f"requirement {refused[0].requirement!r} {refused[0].why}")
-        kept = pin_layers(kept, None)  # a caller with a report has pinned them already
+        kept = pin_layers(kept, None)  # a caller with a report has already pinned them
         interpreter = choose_interpreter(release.pythons)
         with translate_disk_errors(self.root):
             lock = self._resolver.resolve(release, kept, interpreter)
@@ -128,12 +128,9 @@ class Store:
         return _describe_environment(release, folder, lock, interpreter, digest)
 
     def find_younger(self, release: Release, day: date) -> dict[str, tuple[str, str]]:
-        """Return the open dependencies of the compiler's project that a later installation gets in newer versions.
+        """Return the open dependencies of the compiler's project of which a later installation gets newer versions.
 
-        Package → its version as of the release's day, and its version as of ``day``.
-
-        Raises:
-            UserError, InfraError: as `get_environment`.
+        The result maps each package to its version as of the release's day and its version as of ``day``.
         """
         names = find_toolchain(release.toolchain).OPEN_DEPENDENCIES
         if not names or release.as_of is None or release.source == "bundle" or day <= release.as_of.date():
@@ -189,7 +186,7 @@ class Store:
         return not self.gpu_packages and gpu.needs_stand_ins(list_packages(lock))
 
     def _describe_layout(self, release: Release, lock: str) -> str:
-        """Return the parts of an environment's content that its lock does not name."""
+        """Return the parts of an environment's content that its lock does not specify."""
         bundle = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
         return ", ".join(filter(None, (bundle, gpu.LAYOUT if self._needs_stand_ins(lock) else "")))
 
@@ -202,8 +199,8 @@ class Store:
     def keep_within(self, limit_bytes: int, *, seconds: float = TRIM_S) -> int:
         """Trim if the wheels' own records exceed the limit, for at most ``seconds``; return the bytes freed.
 
-        A start waits for this. Measuring the disk of a full store takes minutes, so the records count. What is still
-        over the limit is removed by later starts. Leftovers of killed uv processes go too.
+        A start waits for this. Measuring the disk of a full store takes minutes, so the records are used instead.
+        Later starts remove the remaining excess. Leftovers of killed uv processes are removed too.
         """
         self.uv.remove_old_drafts()
         size = self._wheels.sum_recorded_bytes()
@@ -211,16 +208,16 @@ class Store:
             return 0  # environments and uv's cache are hard links to the wheels
         try:
             return self._trim_from(size, limit_bytes, unused_s=UNUSED_S, end=time.monotonic() + seconds)
-        except OSError:  # a read-only store does not grow, and what it has can be used
+        except OSError:  # a read-only store does not grow, and its content can be used
             return 0
 
     def trim(self, limit_bytes: int, *, unused_s: float = UNUSED_S) -> int:
         """Remove environments, longest unused first, until the store is within the limit; return the bytes freed.
 
-        An environment that was used in the last ``unused_s`` seconds stays: a sandbox may show it.
+        An environment that was used in the last ``unused_s`` seconds is kept, because a sandbox may show it.
         """
         if not self._list_removable(unused_s):
-            return 0  # nothing is measured
+            return 0  # no measurement is needed
         before = self.measure_size()
         self._trim_from(before, limit_bytes, unused_s=unused_s, end=float("inf"))
         return before - self.measure_size()
@@ -232,8 +229,8 @@ class Store:
     def _trim_from(self, size: int, limit_bytes: int, *, unused_s: float, end: float) -> int:
         """Remove environments and their wheels until ``size`` is within the limit or the clock reads ``end``.
 
-        Return the bytes by which ``size`` shrank: the records of the wheels, and what the environments share with
-        none.
+        Return the reduction of ``size``: the recorded bytes of the wheels, and the unshared bytes of the
+        environments.
         """
         before, packages = size, set[str]()
         for name in self._list_removable(unused_s):
@@ -255,9 +252,9 @@ class Store:
         return before - size
 
     def _list_unused_wheels(self, unused_s: float) -> list[str]:
-        """Return the wheels that no environment has.
+        """Return the wheels that no environment uses.
 
-        A wheel that was used just now may belong to an environment that another process assembles.
+        A recently used wheel may belong to an environment that another process assembles.
         """
         locks = [path.read_text(encoding="utf-8") for path in self.root.glob("environments/*/lock.txt")]
         used = {line.rpartition(":")[2] for lock in locks for line in lock.splitlines()}
@@ -306,7 +303,7 @@ def open_store(
 
 
 def digest_environment(lock: str, interpreter: Interpreter, layout: str = "") -> str:
-    """Return the name of an environment: a digest of its content. ``layout`` stands for files besides wheels."""
+    """Return the name of an environment: a digest of its content. ``layout`` describes files beyond the wheels."""
     text = "\n".join([interpreter.version, interpreter.platform, *([layout] if layout else []), lock])
     return hashlib.sha256(text.encode()).hexdigest()
 

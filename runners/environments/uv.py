@@ -1,4 +1,4 @@
-"""Run uv: resolve and install wheels. uv never builds or runs code of a package here. No other module starts uv."""
+"""Run uv to resolve and install wheels. uv never builds or runs code of a package here. No other module starts uv."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _CUT_SHORT = re.compile(
     r"|unexpected end of file|connection closed before message|incomplete message",
     re.IGNORECASE,
 )
-"""Words for a download that ended early. While uv resolves, it calls such a wheel invalid, as if no wheel fitted."""
+"""Messages of a download that ended early. During resolution, uv calls such a wheel invalid."""
 _FAR = "2200-01-01"
-"""A day after every publication."""
+"""A day after every publication date."""
 
 
 _DRAFT = ".tmp"
-"""Beginning of the names of uv's temporary folders in its cache."""
+"""Prefix of the names of uv's temporary folders in its cache."""
 _DRAFT_S = 24 * 3600.0
-"""Age at which no uv can be using such a folder."""
+"""Age after which no uv process can use such a folder."""
 _LOOK_S = 0.1
-"""Interval between two looks at how much uv has written."""
+"""Interval between two checks of the amount that uv has written."""
 
 
 class _WroteTooMuch(Exception):
@@ -70,12 +70,12 @@ class Pin:
     url: str
     uploaded: datetime | None = None
     size: int | None = None
-    """Bytes, as the index states them; None if the source states none."""
+    """Bytes, as the index states them. None if the source states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uv:
-    """A uv binary with its cache. ``options`` go to every command that may use an index."""
+    """A uv binary with its cache. ``options`` are added to every command that may use an index."""
 
     cache: Path
     binary: str = field(default_factory=uv_package.find_uv_bin)
@@ -84,7 +84,7 @@ class Uv:
     most_bytes: int = 16 * 1024**3
     """Limit of the disk space of one wheel, downloaded and unpacked."""
     excluded: tuple[str, ...] = ()
-    """Packages that no resolution contains, although others require them."""
+    """Packages that no resolution contains, even if others require them."""
 
     def resolve(
         self,
@@ -99,7 +99,7 @@ class Uv:
     ) -> tuple[Pin, ...]:
         """Return the wheels for ``requirements`` on one CPython minor, none of them published after ``newest``.
 
-        Packages in ``undated`` may be newer. Without ``deps`` dependencies are left out.
+        Packages in ``undated`` may be newer. Without ``deps``, dependencies are left out.
 
         Raises:
             NoSolution: no set of wheels fits.
@@ -136,11 +136,11 @@ class Uv:
             raise failure if isinstance(failure, InfraError) else InfraError(f"uv cannot install a lock: {failure}")
 
     def forget(self, *packages: str) -> None:
-        """Drop packages from the cache, so that they are downloaded anew."""
+        """Drop packages from the cache, so that they are downloaded again."""
         self._run(["cache", "clean", *packages])
 
     def remove_old_drafts(self) -> None:
-        """Remove the folders into which uv was unpacking when it was killed, once they are a day old."""
+        """Remove the folders into which killed uv processes were unpacking, once they are a day old."""
         for draft in self.cache.glob(f"{_DRAFT}*"):
             with contextlib.suppress(OSError):
                 if time.time() - draft.stat().st_mtime > _DRAFT_S:
@@ -204,8 +204,8 @@ def _wait_within(
 ) -> subprocess.CompletedProcess[str]:
     """Wait for uv. If uv writes more than ``most_bytes``, kill it and remove the unpacked part.
 
-    A wheel's own list of contents may understate their lengths, and uv unpacks while it downloads: only what uv has
-    written tells the size in time. uv may write for `_LOOK_S` more than it should.
+    A wheel's list of contents may understate their lengths, and uv unpacks during the download. So only the amount
+    that uv has written shows the size in time. uv may exceed the limit for `_LOOK_S`.
     """
     drafts: set[Path] = set()
     begun: str | None = stdin
@@ -215,7 +215,7 @@ def _wait_within(
                 out, err = process.communicate(begun, timeout=_LOOK_S)
                 return subprocess.CompletedProcess(process.args, process.returncode, out, err)
             except subprocess.TimeoutExpired:
-                begun = None  # given already
+                begun = None  # the input is passed already
             drafts |= _list_drafts(process.pid, cache)
             if _read_written_bytes(process.pid) > most_bytes:
                 raise _WroteTooMuch
@@ -255,14 +255,14 @@ def _read_explanation(stderr: str) -> str:
 
 
 def measure_download_bytes(pins: Sequence[Pin]) -> int:
-    """Return the total size of these wheels, as their index or server states. An unknown size counts as 0."""
+    """Return the total size of these wheels, as stated by their index or server. An unknown size counts as 0."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         unknown = pool.map(_fetch_length, (pin.url for pin in pins if pin.size is None))
         return sum(pin.size or 0 for pin in pins) + sum(unknown)
 
 
 def _fetch_length(url: str) -> int:
-    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not take
+    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not spend
 
     if not url.startswith("https://"):
         return 0
@@ -282,7 +282,7 @@ def _read_pylock(text: str) -> tuple[Pin, ...]:
 
 
 def _read_package(package: dict[str, Any]) -> Pin:
-    wheel = package["wheels"][0]  # without --universal, uv lists the one wheel that fits the interpreter
+    wheel = package["wheels"][0]  # without --universal, uv lists the only wheel that fits the interpreter
     return Pin(
         name=package["name"],
         version=package["version"],

@@ -1,7 +1,7 @@
-"""Find builds beyond the package index: in nightly indexes, pages of links and directories of wheels.
+"""Find builds beyond the package index: in nightly indexes, pages of links and folders of wheels.
 
-A source is read for the names of its wheels alone; the store fetches the wheels. Directories are read each time the
-catalogue is opened, sources on the network when the catalogue is refreshed or a bisection needs the newest nightlies.
+Only the names of a source's wheels are read. The store fetches the wheels. Folders are read each time the catalogue
+is opened. Network sources are read when the catalogue is refreshed, or when a bisection needs the newest nightlies.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from runners.environments.config import Config, WheelSource, read_config
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-"""Minors that the guest supports."""
+"""Minor versions that the guest supports."""
 MAX_PAGE_BYTES = 64 * 1024**2
-"""A nightly page with years of builds has some tens of thousands of links."""
+"""A nightly page with years of builds has tens of thousands of links."""
 PAGE_S = 60.0
 
 FetchPage = Callable[[str], str]
@@ -50,7 +50,7 @@ class Wheel:
 
 @cache
 def _list_tags(minor: str) -> frozenset[Tag]:
-    """Return the tags of wheels that a CPython of that minor can install on this machine."""
+    """Return the tags of wheels that a CPython of that minor version can install on this machine."""
     major, _, least = minor.partition(".")
     python = (int(major), int(least))
     interpreter = f"cp{major}{least}"
@@ -63,12 +63,12 @@ def _list_tags(minor: str) -> frozenset[Tag]:
 def open_catalogue(
     refreshed: Path | None = None, folders: Sequence[str] = (), config: Config | None = None
 ) -> Catalogue:
-    """Return every known build: of the packaged snapshot, of the folder ``refreshed`` and of directories of wheels.
+    """Return every known build: from the packaged snapshot, the folder ``refreshed`` and folders of wheels.
 
-    The directories are the configured ones and ``folders``, which may have wheels of any toolchain.
+    The folders of wheels are the configured ones and ``folders``, which may contain wheels of any toolchain.
 
     Raises:
-        UserError: a directory does not exist or has no wheel of any toolchain, or the configuration is wrong.
+        UserError: a folder does not exist or has no wheel of any toolchain, or the configuration is wrong.
     """
     catalogue = load_catalogue(refreshed)
     configured = (read_config() if config is None else config).wheels
@@ -155,7 +155,7 @@ def read_network_source(source: WheelSource, fetch: FetchPage | None = None) -> 
 def make_releases(
     source: WheelSource, toolchain: Toolchain, wheels: Sequence[Wheel], *, links: tuple[str, ...]
 ) -> tuple[Release, ...]:
-    """Return the versions that have all the toolchain's packages for at least one Python minor."""
+    """Return the versions that have all the toolchain's packages for at least one Python minor version."""
     versions = sorted({wheel.version for wheel in wheels if wheel.package == _list_packages(source)[0]})
     found = (_make_release(source, toolchain, wheels, version, links) for version in versions)
     return tuple(release for release in found if release is not None)
@@ -215,7 +215,7 @@ def _read_origin(toolchain: Toolchain, wheels: Iterable[Wheel]) -> tuple[str | N
 
 
 def parse_wheel(name: str) -> Wheel | None:
-    """Return the wheel of a file name; None for any other file."""
+    """Return the wheel of a file name. None for any other file."""
     try:
         package, version, _, tags = parse_wheel_filename(name)
     except InvalidWheelFilename:
@@ -252,7 +252,7 @@ def fetch_page(address: str) -> str:
         InfraError: the page cannot be fetched, or is too large.
     """
     from urllib.error import URLError
-    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not take
+    from urllib.request import Request, urlopen  # TLS takes 0.03 s, which a start from the store need not spend
 
     request = Request(address, headers={"Accept": "text/html"})
     try:

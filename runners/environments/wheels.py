@@ -1,6 +1,6 @@
-"""Unpack wheels once, and put environments together from them by hard links.
+"""Unpack wheels once, and assemble environments from them by hard links.
 
-uv unpacks and compiles bytecode without importing: no code of a wheel runs here.
+uv unpacks wheels and compiles bytecode without importing. No code of a wheel runs here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.environments.interpreters import Interpreter
 from runners.environments.uv import Uv
 
 BUILDERS = 4
-"""Wheels of one environment that are fetched and unpacked at once."""
+"""Number of wheels of one environment that are fetched and unpacked at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +56,15 @@ class WheelAssembler:
     def _unpack(self, line: str, site: Path) -> None:
         """Install one wheel, and check every file against the wheel's RECORD.
 
-        Unpacked files are hard links to uv's cache, so a damaged file here means a damaged cache: then the wheel is
+        Unpacked files are hard links to uv's cache, so a damaged file here means a damaged cache. Then the wheel is
         downloaded again.
         """
         package = line.partition("==")[0]
         for attempt in (1, 2):
             self.uv.install(line, site, python=self.interpreter.executable)
-            (site / ".lock").unlink(missing_ok=True)  # uv's own
-            # The second installation is from an archive with a checked hash: if a hash in RECORD is wrong then, the
-            # wheel itself is wrong, and its files count.
+            (site / ".lock").unlink(missing_ok=True)  # uv's own file
+            # The second installation is from an archive with a checked hash. If a hash in RECORD is still wrong, the
+            # wheel itself is wrong, and its files are accepted.
             if matches_record(site, hashes=attempt == 1):
                 return
             if attempt == 1:

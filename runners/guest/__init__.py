@@ -2,7 +2,7 @@
 
 - ``probe/`` supervises the steps of a probe; start with ``supervisor.py``.
 - ``script/`` runs a testcase's script and records how it ended; start with ``run.py``.
-- ``tvm/`` and ``iree/`` hold the diagnosers of each compiler; start with ``session.py`` and ``pass_bisect.py``.
+- ``tvm/`` and ``iree/`` contain the diagnosers of each compiler; start with ``session.py`` and ``pass_bisect.py``.
 
 Standard library only; the modules of a compiler may import that compiler. Python 3.10 or newer.
 """
@@ -22,7 +22,7 @@ LAUNCHER = FOLDER + "launch.py"
 
 
 def is_ours(file: str) -> bool:
-    """True if the file is part of this ring and not of the testcase."""
+    """True if the file belongs to this package, not to the testcase."""
     return file.startswith(FOLDER)
 
 
@@ -34,11 +34,12 @@ def forget_modules() -> None:
 
 
 def import_without_collecting(action: "Callable[[], Result]") -> "Result":
-    """Import modules without automatic collection of garbage, which takes an eighth of TVM's import.
+    """Import modules without automatic garbage collection, which takes an eighth of TVM's import.
 
-    Not by ``gc.disable``: a module may call that itself, for the whole process. A threshold that a module sets stays.
+    ``gc.disable`` is not used, because a module may call it for the whole process. A threshold that a module sets is
+    kept.
     """
-    import gc  # a testcase must find no module that a plain run has not loaded
+    import gc  # a testcase must find only modules that a plain run has loaded
 
     usual = gc.get_threshold()
     gc.set_threshold(0)

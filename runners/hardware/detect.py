@@ -1,7 +1,7 @@
 """Detect the hardware of this machine by its device files and driver libraries.
 
-The functions take the root of a file system, so tests can use a made-up one. Whether a testcase *ran* on a device is
-never decided here: only the output of the testcase tells that.
+The functions take the root of a file system, so that tests can use an artificial one. Only the output of a testcase
+shows whether it *ran* on a device; this module never decides it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LIBRARIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The machine has the hardware. ``nodes`` are its device files, those of one accelerator first."""
+    """The machine has the hardware. ``nodes`` are its device files; those of one accelerator come first."""
 
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """The machine lacks the hardware. ``why`` has the reason and the remedy."""
+    """The machine lacks the hardware. ``why`` states the reason and the remedy."""
 
     why: str
 

@@ -1,7 +1,7 @@
 """Share a GPU with testcases: check the machine, lock the GPU for one cell, compare its health before and after.
 
-Only this module reads the output of the driver's tool. The function that runs the tool is passed in, so every output
-can be tested on a machine without a GPU. A faulty device makes a probe ``infra`` and never gives a verdict.
+Only this module reads the output of the driver's tool. The function that runs the tool is passed in, so that every
+output can be tested without a GPU. A faulty device makes a probe ``infra`` and never gives a verdict.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from packaging.version import InvalidVersion, Version
 from runners.core.errors import InfraError
 
 TOOLKIT_FLOOR = "1.17.8"
-"""First container toolkit without the escape through a container's environment (CVE-2025-23266)."""
+"""First container toolkit that prevents the escape through a container's environment (CVE-2025-23266)."""
 EPHEMERAL = "REPROBOT_EPHEMERAL"
 """Variable that is 1 in the image of a runner that is deleted after one job."""
 LEFT_OVER_BYTES = 512 * 2**20
-"""Device memory that a run may seem to keep, because drivers release memory shortly after the end of a process."""
+"""Device memory that a run may seem to keep, because drivers release memory shortly after a process ends."""
 RELEASE_S = 10.0
 """Seconds in which the driver releases the memory of a killed process."""
 _FIELDS = "index,uuid,name,driver_version,memory.total,memory.used,ecc.errors.uncorrected.volatile.total"
 _QUERY = ("nvidia-smi", f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits")
 _XID = re.compile(r"NVRM: Xid \([^)]{1,60}\): (\d{1,4})")
 _HOPELESS_XIDS = frozenset({48, 63, 64, 74, 79, 92, 94, 95, 119, 120})
-"""Faults of memory, link and firmware, which are the hardware's in every case (NVIDIA's table of Xid errors). A
-program causes 13, 31, 43 and 45."""
+"""Faults of memory, link and firmware, which are always the hardware's (NVIDIA's table of Xid errors). A program can
+cause 13, 31, 43 and 45."""
 
 RunProgram = Callable[[Sequence[str]], str]
 """Runs a program and returns its output; raises `OSError` if the program is absent or fails."""
@@ -50,7 +50,7 @@ class Gpu:
     total: int
     used: int
     ecc_errors: int | None
-    """Uncorrected memory errors since the driver was loaded; None if the card does not count them."""
+    """Uncorrected memory errors since the driver was loaded. None if the card does not count them."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def _parse_gpu(line: str) -> Gpu:
 def find_gpu_problems(
     environment: Mapping[str, str], run: RunProgram = run_program, *, containers: bool
 ) -> tuple[str, ...]:
-    """Return the reasons, each with its remedy, why this machine must not run issue code on its GPU; empty if it may.
+    """Return why this machine must not run issue code on its GPU, each reason with its remedy. Empty if it may.
 
     ``containers`` is True if the sandbox is a container, to which NVIDIA's toolkit opens the GPU.
     """
@@ -118,7 +118,7 @@ def find_gpu_problems(
 
 
 def choose_gpu(environment: Mapping[str, str], run: RunProgram = run_program) -> Gpu:
-    """Return the one GPU that probes may use. ``REPROBOT_GPU`` names one of several.
+    """Return the only GPU that probes may use. ``REPROBOT_GPU`` selects one of several.
 
     Raises:
         InfraError: the driver does not answer, or no GPU has that number.
@@ -174,7 +174,7 @@ class Health:
 
     gpu: Gpu
     faults: tuple[int, ...]
-    """Numbers of the Xid faults in the kernel's log so far; empty if the log cannot be read."""
+    """Numbers of the Xid faults in the kernel's log so far. Empty if the log cannot be read."""
 
 
 def read_health(gpu: Gpu, run: RunProgram = run_program) -> Health:
@@ -208,7 +208,7 @@ def await_health(before: Health, run: RunProgram = run_program, *, wait_s: float
 
 
 def find_fault(before: Health, after: Health) -> str | None:
-    """Return a fault that makes the run in between no evidence about a compiler; None if there is no fault."""
+    """Return a fault that makes the run in between useless as evidence about a compiler. None without a fault."""
     new = [number for number in after.faults[len(before.faults) :] if number in _HOPELESS_XIDS]
     if new:
         return f"the GPU reported a hardware fault (Xid {new[0]})"
@@ -222,12 +222,12 @@ def find_fault(before: Health, after: Health) -> str | None:
 
 @contextmanager
 def lock_gpu(gpu: Gpu, folder: Path, wait_s: float) -> Iterator[None]:
-    """Hold the GPU for one cell at a time, among all processes of this machine that share ``folder``.
+    """Reserve the GPU for one cell at a time, among all processes of this machine that share ``folder``.
 
     The kernel releases the lock when the process that holds it ends or is killed.
 
     Raises:
-        InfraError: the GPU stayed busy for ``wait_s`` seconds.
+        InfraError: the GPU was busy for ``wait_s`` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / f"{gpu.uuid}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

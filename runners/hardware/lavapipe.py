@@ -4,7 +4,7 @@ With this driver every machine has a device besides the CPU backends.
 
 IREE's runtimes 2.9.0 to 3.11.0 hide every device whose *name begins with* ``llvmpipe``, and no flag changes that
 (measured on all of them). The name is one string constant of the driver. The runtimes get a copy of the driver in
-which this constant reads ``lavapipe``, with the same length, and every other byte is the same. The comment uses that
+which this constant is ``lavapipe``, which has the same length. Every other byte is unchanged. The comment uses that
 name.
 """
 
@@ -32,7 +32,7 @@ _SHOWN = b"lavapipe (LLVM"
 _LOADER = "libvulkan.so.1"
 
 VARIABLES = {"VK_ICD_FILENAMES": f"{GUEST}/{ICD}", "VK_DRIVER_FILES": f"{GUEST}/{ICD}"}
-"""Old and new variable of the Vulkan loader. Both list our driver only, so other drivers of the machine are
+"""Old and new variable of the Vulkan loader. Both list only our driver, so that the machine's other drivers are
 ignored."""
 
 

@@ -1,6 +1,6 @@
-"""The first runs after an earlier answer: enough to tell whether the newest release behaves as the release before.
+"""Make the first runs after an earlier answer: enough to decide whether the newest release is unchanged.
 
-The runs of the earlier answer are recorded, so that asking for them costs nothing.
+The runs of the earlier answer are recorded, so requesting them again is free.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from runners.core.protocol import ClaimKind, Observation, TimedOut
 from runners.investigation.state import InvestigationState, shorten_limits
 
 REPEATS = 10
-"""Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
+"""Runs of a build whose runs disagree. One failure in two runs fits a rate of one in three or nine in ten."""
 
 
 def run_matrix(state: InvestigationState) -> None:
     """Run the first releases of the plan.
 
-    A hang costs the whole time limit on every release. After an earlier answer, the newest release is stopped sooner,
-    and that counts only if it is stopped in the place where the release before is stopped.
+    A hang costs the whole time limit on every release. After an earlier answer, the newest release gets a quarter of
+    the time limit. The time-out counts only if the previous release hangs in the same place.
     """
     plan = state.plan
     newest = plan.order[-1]
@@ -31,14 +31,14 @@ def run_matrix(state: InvestigationState) -> None:
     state.run(replace(state.original, limits=shorten_limits(plan.limits)), [plan.answered, newest])
     before, now = (_find_last(state, version) for version in (plan.answered, newest))
     if now is not None and isinstance(now.ended, TimedOut) and not _hang_alike(before, now):
-        del state.seen[seen:]  # a run that was stopped early, and that no other run explains, shows nothing
+        del state.seen[seen:]  # a shortened run that no other run explains proves nothing
         state.run(state.original, [plan.answered, newest])
 
 
 def settle_flaky(state: InvestigationState) -> None:
-    """Rerun the newest release until it fails as before, if the release before is flaky.
+    """Rerun the newest release until it fails as before, if the previous release is flaky.
 
-    A clean run alone may be a fix. A single failing run shows that nothing has changed, and ends the reruns.
+    A clean run alone may mean a fix. A single failing run shows that nothing has changed, and ends the reruns.
     """
     plan = state.plan
     newest = plan.order[-1]
@@ -61,7 +61,7 @@ def _find_last(state: InvestigationState, version: str) -> Observation | None:
 
 
 def _hang_alike(before: Observation | None, now: Observation) -> bool:
-    """True if two runs were stopped in the same place: the same step, and the same function or the same activity."""
+    """True if two runs stopped in the same place: the same step, and the same function or the same activity."""
     if before is None or not isinstance(before.ended, TimedOut) or not isinstance(now.ended, TimedOut):
         return False
     frames = [set(one.signature.frames) if one.signature is not None else set() for one in (before, now)]

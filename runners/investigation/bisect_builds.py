@@ -1,4 +1,4 @@
-"""Search the builds of a range: runs side by side, while the next builds are prepared."""
+"""Search the builds of a range: run some in parallel, while the next ones are prepared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runners.core.bisection import commits as search
 from runners.core.protocol import BuildRange, Observation, Outcome, RangeBuild
 
 MOST_HICCUPS = 3
-"""Infrastructure failures of one build, after which it is given up."""
+"""Number of infrastructure failures after which a build is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +18,9 @@ class BuildSupply:
     """The effects of providing builds."""
 
     seconds: Callable[[], Mapping[str, float]]
-    """The seconds that each build takes to provide, by name; builds that are ready are absent."""
+    """The seconds that it takes to provide each build, by name. Builds that are ready are absent."""
     prepare: Callable[[str], None]
-    """Provide a build. Never raises: a build that cannot be provided is reported when it is run."""
+    """Provide a build. Never raises: the run of a build reports that it could not be provided."""
     helper: Executor
     """Prepares builds while others run."""
 
@@ -40,9 +40,9 @@ def search_builds(
     workers: int,
     expired: Callable[[], bool],
 ) -> tuple[Observation, ...]:
-    """Run the builds that the search chooses, until the search ends or the runs or the time are used up.
+    """Run the builds that the search chooses, until it ends or the runs or the time are used up.
 
-    Observations that are ``known`` count. Return the new ones, in the order of their runs.
+    ``known`` observations count. Return the new ones, in the order of their runs.
     """
     seen = list(known)
     before = len(seen)

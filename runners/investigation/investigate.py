@@ -1,4 +1,4 @@
-"""Run a plan: the matrix, the bisection, the reruns that confirm its result, the diagnosis of a failure.
+"""Run a plan: the matrix, the bisection, the reruns that confirm its result, and the diagnosis of a failure.
 
 An investigation only chooses the next runs. The bot derives the verdict from the observations alone.
 """
@@ -77,10 +77,11 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
 
 
 def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
-    """Ask the references about a wrong value that no output shows, on the newest release and on the reported one.
+    """Ask the references whether the newest and the reported release print a wrong value, if the output does not
+    decide.
 
-    A printed value alone is neither right nor wrong. A reference that computes another value tells, and so does a
-    program whose output is undefined.
+    A printed value alone is neither right nor wrong. It is decided if a reference computes another value, or if the
+    output of the program is undefined.
     """
     plan = state.plan
     if not plan.diagnose or plan.claim.kind is not ClaimKind.WRONG_RESULT or state.is_late:
@@ -100,7 +101,7 @@ def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
 
 
 def _ask_about_newest(state: InvestigationState, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Ask the references about the newest release, if its values decide nothing and an older one's are wrong."""
+    """Ask the references about the newest release, if its values do not decide and an older release's are wrong."""
     plan, newest = state.plan, state.plan.order[-1]
     votes = {str(one.evidence.get("version")): vote for one in findings if (vote := get_vote(one)) is not None}
     seen = next((one for one in state.seen if _shows_values(one, plan, newest)), None)
@@ -114,13 +115,13 @@ def _ask_about_newest(state: InvestigationState, findings: Iterable[Finding]) ->
 
 
 def _shows_values(seen: Observation, plan: Plan, version: str) -> bool:
-    """True for a run of the posted testcase that ends well, and whose output decides nothing."""
+    """True for a run of the posted testcase that ends well and whose output does not decide."""
     here = seen.version == version and seen.device == plan.device and seen.variant is Variant.ORIGINAL
     return here and seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0)
 
 
 def _check_reach(state: InvestigationState) -> tuple[Finding, ...]:
-    """Ask whether the clean run of the newest release reaches what the report accuses, if no run is bad."""
+    """Check whether the clean run of the newest release calls what the report suspects, if no run is bad."""
     plan, newest = state.plan, state.plan.order[-1]
     clean = [seen for seen in state.seen if seen.answer is Answer.GOOD and seen.version == newest]
     if not plan.diagnose or not plan.claim.accused or not clean or state.is_late:
@@ -145,13 +146,14 @@ def _search_only(state: InvestigationState, build_range: BuildRange) -> Investig
 
 
 FEW_BUILDS = 4
-"""A release candidate or two are not worth the runs of a search; `reprobot bisect` searches them."""
+"""Minimum number of builds worth a search. One or two release candidates are not; `reprobot bisect` searches them."""
 
 
 class BuildsBetween:
-    """The builds between the releases of the newest change. They are listed beside the diagnosis, and searched after.
+    """The builds between the releases of the newest change. They are listed during the diagnosis, and searched after
+    it.
 
-    A diagnosis may show that the failure is flaky: then another pair of releases is the newest change.
+    A diagnosis may show that the failure is flaky. Then another pair of releases is the newest change.
     """
 
     def __init__(self, state: InvestigationState) -> None:
@@ -163,7 +165,7 @@ class BuildsBetween:
             self._listed = background.submit(self._list, self._ends)
 
     def _find_ends(self) -> tuple[str, str] | None:
-        """Return a good and a bad release around the newest change; None if no build between them is wanted."""
+        """Return a good and a bad release around the newest change. None if no search between them is requested."""
         plan, state = self._state.plan, self._state
         answers = state.combine_answers(state.original)
         edges = (releases.find_fix(plan.order, answers), releases.find_introduction(plan.order, answers))
@@ -180,7 +182,7 @@ class BuildsBetween:
         return between.list_builds(*ends)
 
     def search(self) -> BuildRange | None:
-        """Search the builds, and return them; None where there are none."""
+        """Search the builds, and return them. None if there are none."""
         ends = self._find_ends()
         if ends is None:
             return None
@@ -218,7 +220,7 @@ def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
 
 
 class CauseSearch:
-    """The diagnosis of an investigation. It may begin before its turn, as soon as its failure is known."""
+    """The diagnosis of an investigation. It may begin early, as soon as its failure is known."""
 
     def __init__(self, state: InvestigationState) -> None:
         self._state = state
@@ -230,7 +232,7 @@ class CauseSearch:
         return _choose_failure(self._state) is not None
 
     def begin_early(self) -> None:
-        """Begin if no further answer of the search can change which failure is diagnosed."""
+        """Begin the diagnosis if no further answer of the search can change the failure to diagnose."""
         state, background = self._state, self._state.tools.background
         failure = _choose_failure(state)
         if (
@@ -246,12 +248,12 @@ class CauseSearch:
             self._early = failure, background.submit(state.tools.diagnose, failure)
 
     def find(self) -> tuple[Finding, ...]:
-        """Look for the cause on the newest release that shows the failure; without one, of another failure there."""
+        """Look for the cause on the newest release with the failure. Without one, diagnose another failure."""
         failure = _choose_failure(self._state)
         if failure is None or self._state.is_late:
             return ()
         early = self._early
-        # A confirming run may have shown that the failure is flaky: then it is another question.
+        # A confirming run may have shown that the failure is flaky. Then the diagnosis starts again.
         done = early[1].result() if early is not None and early[0] == failure else self._state.tools.diagnose(failure)
         self._state.seen.extend(done.controls)
         return done.findings
@@ -260,7 +262,7 @@ class CauseSearch:
 def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
     if failing is None or not state.plan.diagnose or state.plan.claim.kind is ClaimKind.ACCEPTED:
-        return None  # of a missing error, no run has a cause
+        return None  # no run shows the cause of a missing error
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)
     return Failure(testcase=state.plan.testcase, seen=failing, clean=clean)
@@ -271,17 +273,17 @@ def _get_configuration(seen: Observation) -> tuple[str, Variant, str]:
 
 
 def _list_findings_of_runs(seen: Iterable[Observation]) -> Iterable[Finding]:
-    """The findings of single runs, such as names that have moved."""
+    """Return the findings of single runs, such as moved names."""
     return (finding for observation in seen for finding in observation.findings)
 
 
 def _drop_repeated(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding of each kind about each name, and one vote of each reference about each release."""
+    """Keep one finding of each kind about each name, and one vote of each reference about each release."""
     return tuple({_make_key(finding): finding for finding in findings}.values())
 
 
 def _make_key(finding: Finding) -> tuple[FindingKind, str, str]:
-    # A guest may put any value where a name belongs, such as a list: as a key it is text.
+    # A guest may put any value in place of a name, such as a list. As a key it is text.
     name = str(finding.evidence.get("name", finding.summary))
     is_vote = finding.kind is FindingKind.REFERENCE
     return finding.kind, name, str(finding.evidence.get("version", "")) if is_vote else ""

@@ -11,11 +11,11 @@ from runners.investigation.after_answer import REPEATS
 from runners.investigation.state import Configuration, InvestigationState
 
 AGREEING = 5
-"""Runs of a build whose answers agree although its output differs, or although the report says that the failure is
-intermittent: two runs that agree may do so by luck."""
+"""Runs of a build whose answers agree although its output differs, or although the report calls the failure
+intermittent. Two runs may agree by luck."""
 
 ORDERLY = 3
-"""Runs of the newest release that end with an error before the crash counts as gone there."""
+"""Runs of the newest release that must end with an error before the crash counts as gone."""
 
 
 def confirm_answer(
@@ -27,17 +27,17 @@ def confirm_answer(
 
 
 def _skip_unchanged(state: InvestigationState, versions: Iterable[str]) -> tuple[str, ...]:
-    """Replace the newest release by that of the earlier answer, if both behave alike."""
+    """Replace the newest release by that of the earlier answer, if both behave the same."""
     same, newest = state.find_unchanged(), state.plan.order[-1]
     chosen = (same.version if same is not None and version == newest else version for version in versions)
     return tuple(dict.fromkeys(chosen))
 
 
 def confirm_intermittent(state: InvestigationState, configuration: Configuration) -> None:
-    """Rerun the reported and the newest release, if the report says that the failure is intermittent.
+    """Rerun the reported and the newest release, if the report calls the failure intermittent.
 
-    Two runs that agree are too few then. Five clean runs are too few as well: they leave room for a failure in two
-    runs of five.
+    Two agreeing runs are too few then. Five clean runs are too few as well: the failure rate may still be two in
+    five.
     """
     if not state.plan.claim.sometimes:
         return
@@ -52,9 +52,9 @@ def confirm_intermittent(state: InvestigationState, configuration: Configuration
 
 
 def confirm_other_failure(state: InvestigationState, configuration: Configuration) -> None:
-    """Rerun the newest release if it ends with an orderly error where another release crashes as reported.
+    """Rerun the newest release if it ends with an ordinary error where another release crashes as reported.
 
-    A read of memory that was never written crashes in one run and ends with an error in the next.
+    A read of uninitialized memory may crash in one run and end with an error in the next.
     """
     newest = state.plan.order[-1]
     own = [one for one in state.seen if one.variant is configuration.variant and one.device == configuration.device]
@@ -68,11 +68,11 @@ def confirm_other_failure(state: InvestigationState, configuration: Configuratio
 
 
 def rerun_flaky(state: InvestigationState, configuration: Configuration, findings: Iterable[Finding]) -> None:
-    """Rerun the newest flaky release up to REPEATS times; prefer one whose cause is known.
+    """Rerun the newest flaky release up to REPEATS times. Prefer a release whose cause is known.
 
-    A newest release that was clean is rerun until its clean runs are no luck at the rate of the flaky one.
-    A release whose answers agree while its output differs is rerun up to AGREEING times. Random numbers that the
-    testcase draws come anew under any conditions: then only they vary.
+    A clean newest release is rerun until luck is excluded, given the flaky release's failure rate. A release whose
+    answers agree while its output differs is rerun up to AGREEING times. Random numbers of the testcase change in
+    every run. Then no other condition is varied.
     """
     causes = {
         str(one.evidence.get("version")): one.evidence.get("cause")
@@ -89,7 +89,7 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
 
 
 def _rerun_clean(state: InvestigationState, configuration: Configuration, flaky: str, *, vary: bool) -> None:
-    """Run the newest release as often as it takes to tell a fix from luck, if REPEATS runs are enough."""
+    """Run the newest release as often as needed to distinguish a fix from luck, if REPEATS runs are enough."""
     newest = state.plan.order[-1]
     bad, runs = state.count_failures(configuration, flaky)
     if newest == flaky or state.combine_answers(configuration).get(newest) is not Answer.GOOD or not 0 < bad < runs:
@@ -101,13 +101,13 @@ def _rerun_clean(state: InvestigationState, configuration: Configuration, flaky:
 def _rerun_release(
     state: InvestigationState, configuration: Configuration, version: str, times: int, *, vary: bool
 ) -> None:
-    """Run a release until it has been run so often."""
+    """Run a release until it has the given number of runs."""
     missing = times - state.count_runs(configuration, version)
     state.run_each([(configuration, version)] * missing, vary=vary)
 
 
 def run_controls(state: InvestigationState) -> None:
-    """Run the code that the report says works, on the newest failing release. A failure weakens the report."""
+    """Run the code that the report calls working, on the newest failing release. A failure weakens the report."""
     failing = state.find_failing()
     if failing is None or failing.variant is not Variant.ORIGINAL:
         return

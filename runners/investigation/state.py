@@ -1,4 +1,4 @@
-"""The state of an investigation: the effects it may use, the runs so far, and the budget that is left."""
+"""Define the state of an investigation: its effects, the runs so far, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, ComparedRun, Diagnos
 from runners.investigation.bisect_builds import BuildSupply
 
 HOPELESS = 6
-"""Number of builds after which a search stops if all of them answer neither good nor bad."""
+"""Number of builds after which a search stops, if none of them answers good or bad."""
 DEPENDS_ON_VALUES = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
-"""Failures that the content of memory or the order of threads may decide, and that often occur on one backend alone.
-An error message mostly comes from before the backends part."""
+"""Failures that may depend on the content of memory or the order of threads, and that often occur on only one
+backend. Most error messages come from code before the backends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSearch:
-    """The effects of a search that goes on between releases."""
+    """The effects of a search that continues between releases."""
 
     list_builds: Callable[[str, str], BuildRange | str]
-    """A good release and a bad one → the builds between them; or the reason why there are none, in words."""
+    """A good and a bad release → the builds between them, or the reason why there are none."""
     supply: BuildSupply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """A testcase written for another release, and its changes in words."""
+    """A testcase ported to another release, and its changes in words."""
 
     testcase: Testcase
     changes: tuple[str, ...]
     notation_only: bool = False
     """True if it is the same program in another notation."""
     prints_all: bool = True
-    """True if it prints all that the posted testcase prints."""
+    """True if it prints everything that the posted testcase prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,42 +71,42 @@ class Tools:
     run: Callable[[Cell, int], Observation]
     """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
     port: Callable[[Testcase, str], Port | None]
-    """Testcase and release → the testcase ported to the release; None if no change is needed."""
+    """Testcase and release → the testcase ported to the release. None if no change is needed."""
     port_again: Callable[[Testcase, str, str], Port | None] = lambda _testcase, _version, _said: None
-    """Testcase, release and what the release said about the last port → the testcase with that mended as well."""
+    """Testcase, release and the release's output for the last port → a port that also fixes the named faults."""
     supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
-    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes; None
-    if no data is missing."""
+    """Testcase → the testcase with generated data for the data that the report leaves out, and the changes. None if
+    no data is missing."""
     retarget: Callable[[Testcase, str], Testcase | None]
-    """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
+    """Testcase and device → the testcase for the device. None if it cannot be retargeted, or need not be."""
     compile_for: Callable[[Testcase, str], Testcase | None] = lambda _testcase, _device: None
-    """Testcase and device → the testcase that only compiles for the device; None if it does more."""
+    """Testcase and device → the testcase that only compiles for the device. None if it does more."""
     targets: tuple[str, ...] = ()
-    """Devices for which any machine compiles."""
+    """Devices for which every machine can compile."""
     diagnose: Callable[[Failure], Diagnosis]
     ask_references: Callable[[Failure], Diagnosis] = lambda _failure: NOTHING_FOUND
     """A run that ends well → the votes of the references on its values."""
     executor: Executor
     progress: Sink
     expect: Callable[[Cell, int], None] = lambda _cell, _attempt: None
-    """Take note of a run that will be asked for: it may begin now."""
+    """Announce a run that will be requested. It may begin now."""
     background: Executor | None = None
-    """Threads for work that begins before its turn; None if no work does."""
+    """Threads for work that begins early. None if no work does."""
     tell: Tell | None = None
-    """Takes the runs on which the answer rests, before the diagnosis."""
+    """Receives the runs on which the answer rests, before the diagnosis."""
     finish_search: Callable[[], None] = lambda: None
-    """Take note that the runs on which the answer rests are made."""
+    """Announce that the runs on which the answer rests are complete."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
-    """A run with a wrong result and a run with another result → findings about where they part."""
+    """A run with a wrong result, and a run with another result → findings about their first difference."""
     check_reach: Callable[[str, Testcase], tuple[Finding, ...]] = lambda _version, _testcase: ()
-    """A release and a testcase that is clean there → a finding if the run calls nothing that the report accuses."""
+    """A release and a testcase that is clean there → a finding if the run calls nothing that the report suspects."""
     find_younger: Callable[[str], Mapping[str, tuple[str, str]]] = lambda _version: {}
-    """A release → the packages that an installation on the report's day gets in a newer version than the release had:
-    name → both versions."""
+    """A release → the packages of which an installation on the report's day gets a newer version than the release
+    had: name → both versions."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
-    """True for a run in which the build refused the text, or lacks a name that the text uses."""
+    """True for a run in which the build rejected the text, or lacks a name that the text uses."""
     stand_ins: tuple[str, ...] = ()
-    """Devices of any machine, for a testcase whose own device is not here."""
+    """Devices of every machine, for a testcase whose own device is absent."""
     between_releases: BuildSearch | None = None
     clock: Callable[[], float] = time.monotonic
 
@@ -145,33 +145,33 @@ class InvestigationState:
         return len(self.seen) >= self.plan.budget.probes or self.is_late
 
     def combine_answers(self, configuration: Configuration) -> dict[str, Answer]:
-        """One answer for each build that was run."""
+        """Return one answer for each build that was run."""
         return releases.combine_answers(self._mark_seen(), configuration.variant, configuration.device)
 
     def list_answered(self, configuration: Configuration) -> list[str]:
-        """Releases that answered good or bad, oldest first."""
+        """Return the releases that answered good or bad, oldest first."""
         answers = self.combine_answers(configuration)
         return [version for version in self.plan.order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
 
     def find_disagreeing(self, configuration: Configuration) -> tuple[str, ...]:
-        """Releases whose runs disagree, oldest first."""
+        """Return the releases whose runs disagree, oldest first."""
         return releases.find_disagreeing(
             self.plan.order, self._mark_seen(), configuration.variant, configuration.device
         )
 
     def count_failures(self, configuration: Configuration, version: str) -> tuple[int, int]:
-        """Return how many runs of a release were bad, and how many were good or bad."""
+        """Return the number of bad runs of a release, and the number of its good or bad runs."""
         grouped = releases.group_answers(self._mark_seen(), configuration.variant, configuration.device)
         answers = grouped.get(version, [])
         return answers.count(Answer.BAD), len(answers) - answers.count(Answer.SKIP)
 
     def find_unchanged(self, variant: Variant = Variant.ORIGINAL) -> Observation | None:
-        """Return a run of the earlier answer's release, if the newest release ends as that run did.
+        """Return a run of the earlier answer's release, if the newest release behaves like that run.
 
-        A flaky release ends in several ways. The newest release behaves as before if each of its runs ends in a way
-        of the earlier release, and if the worst of them is as bad: a clean run alone may be a fix.
+        The newest release is unchanged if the earlier release showed each of its outcomes, and the worst outcome is
+        the same. A clean run alone may mean a fix.
 
-        None without an earlier answer: then the newest release needs its own reruns and its own diagnosis.
+        None without an earlier answer. Then the newest release needs its own reruns and its own diagnosis.
         """
         own = [one for one in self._mark_seen() if one.variant is variant and one.device == self.plan.device]
         before = {_get_behaviour(one): one for one in reversed(own) if one.version == self.plan.answered}
@@ -184,7 +184,7 @@ class InvestigationState:
         return before[_get_behaviour(worst)]
 
     def find_failing(self) -> Observation | None:
-        """The failure on the newest release and the testcase's own device, as posted rather than ported."""
+        """Return the failure on the newest release and the testcase's own device, as posted rather than ported."""
         failing = self._find_newest_failing()
         if failing is None or failing.version != self.plan.order[-1]:
             return failing
@@ -197,14 +197,14 @@ class InvestigationState:
             for seen in self.seen
             if seen.outcome is Outcome.MATCH
             and seen.device == self.plan.device
-            and seen.version in self.plan.order  # a build between releases has no place among them
+            and seen.version in self.plan.order  # a build between releases is not one of them
         ]
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
 
     def find_otherwise_failing(self) -> Observation | None:
-        """A failure that is not the reported one, on the reported or on the newest release, as posted.
+        """Return a failure other than the reported one, on the reported or the newest release, as posted.
 
-        A fault of the testcase shows otherwise from run to run, and its cause explains both failures.
+        A fault of the testcase may show differently in each run. Its cause explains both failures.
         """
         same = self.find_unchanged()
         home = (same.version if same is not None else self.plan.order[-1], self.plan.reported)
@@ -215,7 +215,7 @@ class InvestigationState:
             and seen.variant is Variant.ORIGINAL
             and seen.device == self.plan.device
             and seen.version in home
-            and not (isinstance(seen.ended, Exited) and seen.ended.code == 0)  # other output has no cause to find
+            and not (isinstance(seen.ended, Exited) and seen.ended.code == 0)  # other output needs no cause
         ]
         return min(failing, key=lambda seen: home.index(seen.version), default=None)
 
@@ -227,9 +227,9 @@ class InvestigationState:
         vary: bool = True,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions.
+        """Run builds in parallel, as far as the budget allows. With ``vary``, a rerun has other conditions.
 
-        ``meanwhile`` is called once the runs are on their way: work that it begins comes after them.
+        ``meanwhile`` is called once the runs are submitted. Work that it begins comes after them.
         """
         left = 0 if self.is_exhausted else self.plan.budget.probes - len(self.seen)
         memory = self._depends_on_memory(self.seen)
@@ -251,7 +251,7 @@ class InvestigationState:
     def run_each(self, configurations: Sequence[tuple[Configuration, str]], *, vary: bool = True) -> None:
         """Run several configurations, each on its own build, in this order. They may begin together.
 
-        The same configuration and build may stand there several times. ``vary`` is as in `run`.
+        The same configuration and build may occur several times. ``vary`` is as in `run`.
         """
         memory = self._depends_on_memory(self.seen)
         announced = configurations if len(configurations) > 1 and not self.is_exhausted else ()
@@ -265,10 +265,10 @@ class InvestigationState:
             self.run(configuration, [version], vary=vary)
 
     def _expect_ahead(self, ended: Sequence[Observation], running: Collection[str]) -> None:
-        """Announce the runs that the answers so far make certain: of the search, and then the reruns.
+        """Announce the runs that the answers so far make certain: first those of the search, then the reruns.
 
-        None for a hang: each costs the time limit. While no build is known to fail, the next answer may make a run of
-        the search certain, and a rerun would take its slot.
+        Announce none for a hang, because each costs the time limit. Announce no reruns until a build is known to
+        fail: they would take the slots of runs that the search needs next.
         """
         if self.is_exhausted or self.plan.claim.kind is ClaimKind.HANG:
             return
@@ -286,21 +286,21 @@ class InvestigationState:
             cell = configure_cell(self.plan, self.original, version)
             number = 1 + self._count_cell(cell, seen)
             if version == self.plan.order[-1] and self.plan.answered is not None:
-                continue  # if nothing changed there, the reruns of the earlier answer stand
+                continue  # if nothing changed there, the reruns of the earlier answer are still valid
             if number == 2 and (version, number) not in self._expected:
                 self._expected.add((version, number))
                 under = choose_conditions(number, memory=memory)
                 self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
 
     def _mark_seen(self) -> Sequence[Observation]:
-        """Return the runs, with those that all runs together decide. The records themselves stay as they are."""
+        """Return the runs, marked by what all of them show together. The records themselves do not change."""
         return mark_costly_runs(self.plan, mark_printed(self.plan, self.seen))
 
     def count_runs(self, configuration: Configuration, version: str) -> int:
         return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)
 
     def _depends_on_memory(self, seen: Iterable[Observation]) -> bool:
-        """True if the failure, as reported or as seen, could depend on the content of memory."""
+        """True if the reported or the observed failure could depend on the content of memory."""
         return self.plan.claim.kind in DEPENDS_ON_VALUES or any(
             one.outcome is Outcome.MATCH and one.signature is not None and one.signature.type in COULD_DIFFER
             for one in seen
@@ -313,7 +313,7 @@ class InvestigationState:
         )
 
     def _run_attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
-        """Run a cell once. An infrastructure failure is tried once more before it counts."""
+        """Run a cell once. An infrastructure failure is retried once before it counts."""
         cell = msgspec.structs.replace(cell, varied=under)
         self.tools.progress.cell(cell, None)
         observation = self.tools.run(cell, attempt)
@@ -324,10 +324,10 @@ class InvestigationState:
 
 
 def _get_behaviour(seen: Observation) -> tuple[Outcome, Answer, Ended, Signature | str | None]:
-    """What two releases must share to behave alike.
+    """Return the facts that two releases must share to behave the same.
 
-    The reported failure is compared by its kind alone: its wrong values may differ from run to run, and so may the
-    place where a run is stopped.
+    Only the kind of the reported failure is compared. Its wrong values, or the place of a time-out, may differ
+    between runs.
     """
     if seen.outcome is Outcome.MATCH:
         ended = TimedOut() if isinstance(seen.ended, TimedOut) else seen.ended
@@ -336,7 +336,7 @@ def _get_behaviour(seen: Observation) -> tuple[Outcome, Answer, Ended, Signature
 
 
 def _rank_end(seen: Observation) -> tuple[bool, bool]:
-    """The reported failure first, then other failures, then clean runs."""
+    """Rank the reported failure first, then other failures, then clean runs."""
     return seen.answer is not Answer.BAD, seen.outcome is Outcome.PASS
 
 
@@ -367,7 +367,7 @@ def make_cell(
     under: Varied = USUAL,
     limits: Limits | None = None,
 ) -> Cell:
-    """A cell of the plan. Its id has our own words and the release's, never the issue's."""
+    """Make a cell of the plan. Its id contains our own words and the release's, never the issue's."""
     return Cell(
         id=f"{plan.testcase.toolchain}-{version}-{variant}".lower(),
         toolchain=plan.testcase.toolchain,
@@ -405,15 +405,15 @@ def bisect_releases(
 
 
 SHORT_HANG = 0.25
-"""Part of the time limit after which a run is stopped where another build of the testcase did not end."""
+"""Share of the time limit that a run gets after another build of the testcase did not end."""
 LONGER = 4
-"""Times the longest run that ended: a run that takes more is no slower run of the same kind."""
+"""Multiple of the longest completed run. A run that takes longer is not just a slower run of the same kind."""
 
 
 def _shorten_hangs(state: InvestigationState, configuration: Configuration) -> Configuration:
-    """Return the configuration with less time, once a run did not end. The end of a reported hang is a match instead.
+    """Return the configuration with less time, once a run did not end. A reported hang is a match instead.
 
-    Such a run gives no answer, and its neighbours mostly hang too: a search over ten of them took twenty minutes.
+    A hang gives no answer, and neighbouring builds usually hang too. Ten such runs took twenty minutes.
     """
     own = [s for s in state.seen if (s.variant, s.device) == (configuration.variant, configuration.device)]
     ended = [seen.seconds for seen in own if seen.outcome is not Outcome.TIMEOUT]
@@ -424,28 +424,28 @@ def _shorten_hangs(state: InvestigationState, configuration: Configuration) -> C
 
 
 def shorten_limits(limits: Limits, *, least_s: float = 0.0) -> Limits:
-    """Return limits with a quarter of the time, but at least ``least_s`` seconds if the limits have as much."""
+    """Return limits with a quarter of the time, but at least ``least_s`` seconds if the limits allow it."""
     part = min(1.0, max(SHORT_HANG, least_s / limits.wall_s))
     cpu_s = None if limits.cpu_s is None else part * limits.cpu_s
     return msgspec.structs.replace(limits, wall_s=part * limits.wall_s, cpu_s=cpu_s)
 
 
 def list_next(plan: Plan) -> tuple[str, ...]:
-    """Return the build after the one that is nearest to the report: the report may be about one between the two."""
+    """Return the build after the one nearest to the report. The report may be about a build between the two."""
     return tuple(
         plan.order[place + 1] for place in map(plan.order.index, plan.first[:1]) if place + 1 < len(plan.order)
     )
 
 
 def _put_first(next_builds: Sequence[str], wanted: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """Return the wanted builds, and those of ``next_builds`` before them while all answers are clean."""
+    """Return the wanted builds, preceded by ``next_builds`` while all answers are clean."""
     if not wanted or Answer.BAD in answers.values() or Answer.GOOD not in answers.values():
         return tuple(wanted)
     return tuple(dict.fromkeys([*(one for one in next_builds if one not in answers), *wanted]))
 
 
 RESERVED = 6
-"""Runs left for confirmations and variants where no build shows the failure, so that the search wants to run all."""
+"""Runs reserved for confirmations and variants. If no build shows the failure, the search would use all runs."""
 
 
 def _count_reserved(answers: Mapping[str, Answer]) -> int:
@@ -453,7 +453,7 @@ def _count_reserved(answers: Mapping[str, Answer]) -> int:
 
 
 def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """Releases between failing ones. None for a hang: each run of it costs the whole time limit."""
+    """Return the releases between failing ones. None for a hang, because each run costs the whole time limit."""
     if state.plan.claim.kind is ClaimKind.HANG:
         return ()
     return releases.choose_between_failures(state.plan.order, answers)

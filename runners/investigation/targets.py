@@ -1,4 +1,4 @@
-"""Compile for other targets, where the report names none: the reported failure may be one of another target alone."""
+"""Compile for other targets, if the report names none. The reported failure may occur only on another target."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
 from runners.investigation.state import Configuration, InvestigationState, list_next
 
 WHILE_COMPILING = frozenset({ClaimKind.CRASH, ClaimKind.ERROR})
-"""Failures that a compiler alone can show. A hang is left out: each run of one takes the whole time limit."""
+"""Failures that the compiler alone can show. A hang is left out, because each run takes the whole time limit."""
 
 
 def compile_for_targets(state: InvestigationState, variant: Variant = Variant.ORIGINAL) -> None:
-    """Compile for the usual targets, if the report names none and the testcase runs cleanly where it ran.
+    """Compile for the usual targets, if the report names none and the testcase runs cleanly on its own device.
 
-    The first target that fails as reported is searched like the testcase's own. `Outcome.COMPILED` says that the
-    others compile, which is no clean run.
+    The first target that fails as reported is searched like the testcase's own. `Outcome.COMPILED` marks targets that
+    compile, which is not a clean run.
     """
     plan, claim = state.plan, state.plan.claim
     asked = not claim.devices and not plan.devices and claim.kind in WHILE_COMPILING and plan.bisect
@@ -39,7 +39,7 @@ def _run_target(state: InvestigationState, device: str, versions: Iterable[str],
 
 
 def _search_target(state: InvestigationState, device: str) -> None:
-    """Find where the failure came and went on a target that shows it: there, compiling is a clean run."""
+    """Find the introduction and the fix of the failure on a target that shows it. Compiling is a clean run there."""
     order = state.plan.order
     only_compiled = [one for one in state.seen if one.device == device and one.outcome is Outcome.COMPILED]
     state.seen = [one for one in state.seen if one not in only_compiled]  # the same runs follow, as answers
@@ -53,9 +53,9 @@ def _search_target(state: InvestigationState, device: str) -> None:
 
 
 def _list_telling(state: InvestigationState) -> tuple[str, ...]:
-    """The releases that run first, and the one after the build nearest to the report.
+    """Return the releases that run first, and the one after the build nearest to the report.
 
-    A report may be about a build between that and the next release.
+    A report may be about a build between the two.
     """
     first = state.plan.first
     return tuple(dict.fromkeys([*first[:1], *list_next(state.plan), *first[1:]]))
@@ -64,7 +64,7 @@ def _list_telling(state: InvestigationState) -> tuple[str, ...]:
 def _configure_target(
     state: InvestigationState, device: str, version: str, *, compile_only: bool
 ) -> Configuration | None:
-    """Return the testcase for the device, in the notation of the release; None for the testcase's own device."""
+    """Return the testcase for the device, in the notation of the release. None for the testcase's own device."""
     moved = None if device == state.plan.device else state.tools.compile_for(state.plan.testcase, device)
     if moved is None:
         return None

@@ -1,4 +1,4 @@
-"""Run variants of the testcase: ported to other releases, retargeted to other devices; and compare their results."""
+"""Run variants of the testcase (ported to other releases, retargeted to other devices), and compare their results."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, Invest
 
 
 def run_ported(state: InvestigationState) -> None:
-    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused.
+    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the build rejects the
+    text.
 
-    Generated data takes the place of data that the report leaves out, on every release that fails otherwise.
+    On each release that fails for another reason, generated data replaces the data that the report leaves out.
     """
     plan = state.plan
     supplied = None if plan.order[-1] in state.list_answered(state.original) else _supply_data(state)
@@ -23,7 +24,7 @@ def run_ported(state: InvestigationState) -> None:
     if supplied is not None:
         moved |= {seen.version for seen in state.seen if seen.outcome is Outcome.OTHER_FAILURE}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
-    # Where no release runs it as posted, a port to the oldest shows what a port to the newest means.
+    # If no release runs it as posted, a port to the oldest release shows what a port to the newest one is worth.
     answered = any(seen.answer is not Answer.SKIP and not seen.fork for seen in state.seen)
     oldest = None if answered else next((version for version in plan.order if version in moved), None)
     wanted = dict.fromkeys(
@@ -51,19 +52,19 @@ def run_ported(state: InvestigationState) -> None:
 
 
 def _port_by_run(state: InvestigationState, testcase: Testcase, version: str) -> Port | None:
-    """Port a testcase by the messages of the release alone, where no name has moved."""
+    """Port a testcase only by the messages of the release, if no name has moved."""
     said = "".join(seen.excerpt for seen in state.seen if seen.version == version)
     return state.tools.port_again(testcase, version, said) if said else None
 
 
 MAX_PORTS = 4
-"""Ports of a testcase to one release, each of which mends what the release named last."""
+"""Maximum number of ports of a testcase to one release. Each port fixes what the release's last message names."""
 
 
 def _port_again(state: InvestigationState, testcase: Testcase, configuration: Configuration, version: str) -> None:
-    """Port the testcase once more while the release names something that a port can mend.
+    """Port the testcase again while the release names a fault that a port can fix.
 
-    A run of a port that was mended tells about that port alone, so it does not stay among the runs.
+    A run of a port that was replaced describes only that port, so it is removed from the runs.
     """
     said = ""
     for _ in range(MAX_PORTS - 1):
@@ -86,7 +87,7 @@ def _port_again(state: InvestigationState, testcase: Testcase, configuration: Co
 
 
 WITHOUT_VALUES = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG})
-"""Failures that mostly show whatever the values of the constants are, and whatever is printed before."""
+"""Failures that usually occur whatever the constants' values are, and whatever was printed before."""
 
 
 def _supply_data(state: InvestigationState) -> tuple[Testcase, tuple[str, ...]] | None:
@@ -106,15 +107,15 @@ def _supply_data(state: InvestigationState) -> tuple[Testcase, tuple[str, ...]] 
 
 
 def _list_programs(testcase: Testcase) -> list[str]:
-    """The programs of the steps. A port that renames a program helps where a build has no program of the old name."""
+    """Return the programs of the steps. A port that renames a program helps a build that lacks the old name."""
     return [step[0] for step in testcase.steps if step]
 
 
 def run_retargeted(state: InvestigationState) -> None:
-    """Run the testcase on the devices of the plan, or on stand-ins if its own device is not here.
+    """Run the testcase on the devices of the plan, or on stand-ins if its own device is absent.
 
-    The first device that shows the failure is bisected. The others run where its answer changed, so that they can be
-    compared.
+    The first device that shows the failure is bisected. The others run on the releases where its answer changed, for
+    comparison.
     """
     plan = state.plan
     answered = any(seen.answer is not Answer.SKIP for seen in state.seen)
@@ -142,14 +143,14 @@ def _configure_retarget(state: InvestigationState, device: str) -> Configuration
 def _list_around_changes(
     order: Sequence[str], answers: Mapping[str, Answer], first: Sequence[str]
 ) -> tuple[str, ...]:
-    """``first`` and the releases on either side of each change of the answer."""
+    """Return ``first`` and the releases on either side of each change of the answer."""
     asked = [version for version in order if version in answers]
     pairs = [pair for pair in pairwise(asked) if answers[pair[0]] is not answers[pair[1]]]
     return tuple(dict.fromkeys([*first, *(version for pair in pairs[-3:] for version in pair)]))
 
 
 def run_on_stand_ins(state: InvestigationState) -> None:
-    """Run a wrong result or a crash once on each other device of this machine: it may occur on one device alone."""
+    """Run a wrong result or a crash once on each other device of this machine. It may occur on only one device."""
     failing = state.find_failing()
     if failing is None or state.plan.devices or state.plan.claim.kind not in DEPENDS_ON_VALUES:
         return
@@ -159,13 +160,13 @@ def run_on_stand_ins(state: InvestigationState) -> None:
 
 
 def compare_results(state: InvestigationState) -> tuple[Finding, ...]:
-    """Compare a run that has a wrong result with a run that has another one."""
+    """Compare a run that has a wrong result with a run that has another result."""
     pair = _choose_pair(state)
     return () if pair is None or state.is_late else state.tools.compare(*pair)
 
 
 def _choose_pair(state: InvestigationState) -> tuple[ComparedRun, ComparedRun] | None:
-    """The newest run with a wrong result, and the nearest run with another: on another device, else release."""
+    """Return the newest run with a wrong result, and the nearest run with another: by device, else by release."""
     place = state.plan.order.index
     ran = [
         seen
@@ -185,7 +186,7 @@ def _choose_pair(state: InvestigationState) -> tuple[ComparedRun, ComparedRun] |
     ]
     if not others:
         return None
-    # A device of another kind may be wrong in its own way: a run known to be right comes first.
+    # A device of another kind may be wrong in its own way, so a run that is known to be right comes first.
     right = [seen for seen in others if seen.outcome is Outcome.PASS] or others
     good = min(right, key=lambda seen: abs(place(seen.version) - place(bad.version)))
     return _with_testcase(state, bad), _with_testcase(state, good)

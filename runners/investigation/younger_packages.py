@@ -1,8 +1,8 @@
-"""Run a testcase that is clean with the packages of the report's day.
+"""Run a clean testcase again with the packages of the report's day.
 
-An environment has the packages of the release's day, because younger packages break older releases. The reporter
-may have installed the release on another day. Where the wheels leave the version of a package of the compiler's own
-project open, the failure may need the younger package.
+An environment has the packages of the release's day, because newer packages break older releases. The reporter may
+have installed the release later. If the wheels leave the version of a package of the compiler's project open, the
+failure may need the newer package.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _MAY_NEED_IT = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.WRONG_RESU
 
 
 def run_with_younger_packages(state: InvestigationState) -> tuple[Finding, ...]:
-    """Run the reported release and the newest one with younger packages, if both are clean without these.
+    """Run the reported release and the newest one with newer packages, if both are clean without them.
 
-    Return a finding for the first that fails as reported then.
+    Return a finding for the first release that then fails as reported.
     """
     plan = state.plan
     answers = state.combine_answers(state.original)

@@ -1,7 +1,7 @@
 """Delta debugging: choose the smaller texts to try. Pure.
 
 A reducer cuts its text into pieces and passes a function that builds the text without some of them. ``remove_pieces``
-removes pieces, in large groups first (Lithium's order), until no single piece can go.
+removes pieces, large groups first (Lithium's order), until no single piece can be removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Whole = TypeVar("Whole")
 class Pieces(Generic[Whole]):
     """The pieces of a whole that may be removable, ``count`` in number.
 
-    ``build`` takes the numbers of the removed pieces and returns the rest. It returns None if the rest is no valid
+    ``build`` takes the numbers of the removed pieces and returns the rest. It returns None if the rest is not a valid
     program, which saves a run.
     """
 
@@ -27,7 +27,7 @@ class Pieces(Generic[Whole]):
 
 
 def remove_pieces(pieces: Pieces[Whole], keeps: Callable[[Whole], bool]) -> Whole | None:
-    """Return the smallest rest found that ``keeps`` accepts; None if no piece can go."""
+    """Return the smallest rest found that ``keeps`` accepts. None if no piece can be removed."""
     gone: frozenset[int] = frozenset()
     best = None
     size = max(1, pieces.count // 2)
@@ -44,7 +44,7 @@ def remove_pieces(pieces: Pieces[Whole], keeps: Callable[[Whole], bool]) -> Whol
 
 
 def _list_groups(left: Sequence[int], size: int) -> Iterator[frozenset[int]]:
-    """Group the pieces from the end: no later piece needs the last one."""
+    """Group the pieces from the end, because no later piece needs the last one."""
     for end in range(len(left), 0, -size):
         yield frozenset(left[max(0, end - size) : end])
 

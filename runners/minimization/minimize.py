@@ -1,8 +1,8 @@
 """Reduce a testcase to a smaller one that fails the same way: its steps, then flags, then the text of each file.
 
-The oracle decides for every candidate whether its failure is the failure of the whole testcase. That check does not
-suffice for a wrong result, which can turn into another one during the reduction: then a release with the right result
-must keep giving the right result (the control).
+For every candidate, the oracle compares its failure with that of the whole testcase. This check is not enough for a
+wrong result, which may become another wrong result during the reduction. So a release with the right result must keep
+giving it (the control).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from runners.minimization.mlir import reduce_mlir
 from runners.minimization.python import reduce_python
 
 CONFIRMATIONS = 2
-"""Number of final runs, all of which must fail the same way."""
+"""Number of final runs. All must fail the same way."""
 
 
 class Run(Protocol):
-    """Run a testcase on a release and compare the result with a claim; with ``fresh`` in a sandbox of its own."""
+    """Run a testcase on a release and compare the result with a claim. A ``fresh`` run has its own sandbox."""
 
     def __call__(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """The failure that must stay, the release that shows it, and the release that must pass (``control``)."""
+    """The failure to keep, the release that shows it, and the release that must pass (``control``)."""
 
     claim: Claim
     version: str
@@ -125,7 +125,7 @@ def _set_goal(
     run: Run,
     budget: _Budget,
 ) -> Goal:
-    """Run the whole testcase. Its own failure becomes the goal, because it is more exact than the report's words."""
+    """Run the whole testcase. Its own failure becomes the goal, because it is more exact than the report's text."""
     budget.used += 1
     seen = run(testcase, claim, version)
     if seen.outcome is not Outcome.MATCH:
@@ -171,7 +171,7 @@ def _shows_failure(goal: Goal, seen: Observation) -> bool:
 
 
 def _confirm_failure(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:
-    """Run the smaller testcase in fresh sandboxes: candidates share one, which a candidate could have changed."""
+    """Run the smaller testcase in fresh sandboxes. Candidates share one, which a candidate could have changed."""
     seen = [run(testcase, goal.claim, goal.version, fresh=True) for _ in range(CONFIRMATIONS)]
     return seen[-1], sum(_shows_failure(goal, one) for one in seen)
 
@@ -195,7 +195,7 @@ class _TestcaseReduction:
         return self.best
 
     def _try_candidate(self, candidate: Testcase) -> bool:
-        """Return whether ``candidate`` still shows the failure, and store such a candidate as the best."""
+        """Return whether ``candidate`` still shows the failure. Store such a candidate as the best."""
         key = sha256(msgspec.json.encode(candidate, order="deterministic")).hexdigest()
         if key not in self.budget.known:
             if self.budget.exhausted is not None:
@@ -211,7 +211,7 @@ class _TestcaseReduction:
         return self.budget.known[key]
 
     def _remove_steps(self) -> None:
-        """Remove commands. Those after the failing one are never reached, and some before it are not needed."""
+        """Remove commands. Those after the failing one are never reached, and some before it are unnecessary."""
         for number in reversed(range(len(self.best.steps))):
             steps = self.best.steps[:number] + self.best.steps[number + 1 :]
             if steps:
@@ -222,7 +222,7 @@ class _TestcaseReduction:
             remove_pieces(self._without_flags(number), self._try_candidate)
 
     def _without_flags(self, number: int) -> Pieces[Testcase]:
-        """The options of one command: words that begin with a dash, and ``-o`` together with the next word."""
+        """Return the options of one command: words that begin with a dash, and ``-o`` together with the next word."""
         whole, step = self.best, self.best.steps[number]
         flags = [
             frozenset({place, place + 1} if word == "-o" else {place})
@@ -269,7 +269,7 @@ def try_minimize(
 
 
 def choose_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
-    """Return the newest release that fails as reported and the nearest release that passes (empty if none does).
+    """Return the newest release that fails as reported, and the nearest one that passes (empty if none does).
 
     Raises:
         NotReducible: no release fails as reported.

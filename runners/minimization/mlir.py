@@ -1,7 +1,7 @@
 """Reduce MLIR: remove functions, operations and regions, return early, or take a value as an argument.
 
-MLIR is read as text: an operation is a line and the text in its brackets. A parser is not needed: after a wrong guess
-the compiler refuses the text, which is not the reported failure, so the text is not accepted.
+MLIR is read as text: an operation is a line and the text in its brackets. A parser is not needed: if a guess is
+wrong, the compiler rejects the text. This is not the reported failure, so the candidate is dropped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _limit_guesses(texts: Iterator[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation with its regions: the lines ``first`` to ``last``, both included."""
+    """An operation with its regions: the lines from ``first`` to ``last``, inclusive."""
 
     first: int
     last: int
@@ -67,7 +67,7 @@ class Operation:
 def _list_operations(lines: Sequence[str], depth: int) -> list[Operation]:
     """Return the operations ``depth`` regions deep, in order.
 
-    A line that does not begin an operation belongs to the operation before it.
+    A line that does not begin an operation belongs to the previous operation.
     """
     found: list[Operation] = []
     level, start = 0, 0
@@ -104,7 +104,7 @@ def _make_pieces(text: str, nodes: Sequence[Operation]) -> Pieces[str]:
 
 
 def _check_values(lines: Sequence[str]) -> str | None:
-    """Return the lines as text; None if the definition of a used value is gone."""
+    """Return the lines as text. None if the definition of a used value is missing."""
     seen: set[str] = set()
     for line in lines:
         if _FUNCTION.match(line):
@@ -149,7 +149,7 @@ def _list_results(lines: Sequence[str], function: _Function) -> Iterator[tuple[O
 
 
 def _read_type(operation: str) -> str:
-    """Return the text after the last ``->``, or else the last ``:``, outside brackets."""
+    """Return the text after the last ``->``, else after the last ``:``, outside brackets."""
     plain = operation.rstrip()
     level = 0
     for place in range(len(plain) - 1, 0, -1):
@@ -193,7 +193,7 @@ def _return_early(text: str) -> Iterator[str]:
 
 
 def _take_as_arguments(text: str) -> Iterator[str]:
-    """Turn a value into an argument, the latest first. Operations that only computed the value can then go too."""
+    """Turn a value into an argument, the latest first. Operations that only computed it become removable."""
     lines = text.splitlines()
     for function in _list_functions(lines):
         header = lines[function.header]

@@ -1,7 +1,7 @@
 """Reduce a Python testcase: remove statements, blocks around statements, arguments and comments.
 
-libcst parses and writes the text, so the rest stays as its author wrote it. TVMScript, which TVM reads from the
-source, has Python's syntax. No code is imported or run here.
+libcst parses and writes the text, so the rest keeps its author's format. TVMScript, which TVM reads from the source,
+has Python's syntax. No code is imported or run here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def reduce_python(source: str, keeps: Callable[[str], bool]) -> str:
 
 
 class _PythonReduction:
-    """A program under reduction. ``unbound`` are the names that the original does not bind either."""
+    """A program under reduction. ``unbound`` contains the names that the original does not bind either."""
 
     def __init__(self, source: str, keeps: Callable[[str], bool]) -> None:
         self.text = source
@@ -37,7 +37,7 @@ class _PythonReduction:
     def reduce(self) -> str:
         if not is_shallow(self.text):
             return self.text
-        with contextlib.suppress(RecursionError):  # of a walk: each text accepted before fails as the original does
+        with contextlib.suppress(RecursionError):  # of a walk: texts accepted before fail as the original does
             self._reduce_parsed()
         return self.text
 
@@ -63,13 +63,13 @@ class _PythonReduction:
         self.text = text if text is not None else self.text
 
     def _check_names(self, module: cst.Module) -> str | None:
-        """Return the program as text; None if it is unchanged, does not parse, or uses an unbound name."""
+        """Return the program as text. None if it is unchanged, does not parse, or uses an unbound name."""
         text = module.code
         unbound = find_unbound_names(text)
         return None if unbound is None or unbound - self.unbound or text == self.text else text
 
     def _remove_statements(self, depth: int) -> bool:
-        """Remove statements that are ``depth`` blocks deep. Return False if there is none."""
+        """Remove statements that are ``depth`` blocks deep. Return False if none exist."""
         module = self._parse_module()
         found = _Statements(depth)
         module.visit(found)
@@ -87,13 +87,13 @@ class _PythonReduction:
             try:
                 changed = module.visit(_Drop(frozenset(id(nodes[i]) for i in gone)))
             except cst.CSTValidationError:
-                return None  # an import without names; the whole statement is another piece
+                return None  # an import without names; the whole statement is a separate piece
             return self._check_names(changed) if isinstance(changed, cst.Module) else None
 
         return Pieces(len(nodes), build_without)
 
     def _unwrap_blocks(self) -> None:
-        """Replace blocks by their bodies, outer blocks first, while the failure stays."""
+        """Replace blocks by their bodies, outer blocks first, while the failure remains."""
         number = 0
         while True:
             module = self._parse_module()
@@ -155,7 +155,7 @@ def _is_optional(node: cst.CSTNode) -> bool:
 
 
 class _Drop(cst.CSTTransformer):
-    """Remove nodes. A block left empty gets a ``pass``."""
+    """Remove nodes. An empty block gets a ``pass``."""
 
     def __init__(self, gone: frozenset[int]) -> None:
         self._gone = gone
@@ -168,7 +168,7 @@ class _Drop(cst.CSTTransformer):
         if isinstance(updated_node, cst.Import | cst.ImportFrom) and not isinstance(
             updated_node.names, cst.ImportStar
         ):
-            *others, last = updated_node.names  # without brackets there is no comma at the end
+            *others, last = updated_node.names  # without brackets, a comma at the end is not allowed
             names = (*others, last.with_changes(comma=cst.MaybeSentinel.DEFAULT))
             return updated_node.with_changes(names=names)
         if isinstance(updated_node, cst.Call) and updated_node.args and updated_node != original_node:
@@ -208,7 +208,7 @@ def _remove_comments(module: cst.Module) -> cst.Module:
 
 
 def find_unbound_names(source: str) -> frozenset[str] | None:
-    """Return the names that a program uses and binds in no scope; None if it cannot be parsed."""
+    """Return the names that a program uses and binds in no scope. None if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Cache the canary's result for each environment, beside the store, while environment and machine stay the same.
+"""Cache the canary's result for each environment, beside the store, as long as environment and machine are unchanged.
 
 Only a pass is cached on disk. A failed environment may be repaired, so the next process runs the canary again.
 """
@@ -52,14 +52,14 @@ class Canaries:
 
     def _store_pass(self, name: str) -> None:
         if not self._has_passed(name):
-            with contextlib.suppress(OSError):  # with a full or read-only disk the next process runs the canary again
+            with contextlib.suppress(OSError):  # on a full or read-only disk, each process runs the canary
                 write_text(self._folder / name, "")
 
 
 def make_canary_key(
     environment: Environment, engine: Engine, testcase: Testcase, variables: Mapping[str, str]
 ) -> str:
-    """Hash the facts that the result depends on: the copy of the environment, the engine, the kernel, the program."""
+    """Hash the facts that affect the result: the copy of the environment, the engine, the kernel, the program."""
     depends_on = (
         *(str(environment.interpreter.executable), identify_copy(environment)),
         *(engine.name, engine.image, *engine.guarantees, *engine.limitations),
@@ -71,7 +71,7 @@ def make_canary_key(
 
 
 def identify_copy(environment: Environment) -> str:
-    """Identify the copy on disk. The digest names the content alone, and a damaged copy is built again."""
+    """Identify the copy on disk. The digest identifies only the content, and a damaged copy is built again."""
     try:
         record = (environment.folder / RECORD).stat()
     except OSError:
@@ -82,8 +82,8 @@ def identify_copy(environment: Environment) -> str:
 def explain_failed_canary(build: str, ended: Ended, last_line: str) -> NotRun:
     """Return the reason why a build whose canary failed is not used. ``last_line`` is the canary's last output.
 
-    A timeout counts as our own failure: on an overloaded machine a canary was seen to time out after it had printed
-    all of its output.
+    A timeout counts as our own failure: on an overloaded machine, a canary timed out after it had printed all of its
+    output.
     """
     end = "ran out of time" if isinstance(ended, TimedOut) else _describe_end(ended)
     why = f"{build} fails its canary here: it {end}{f', having printed: {last_line[:300]}' if last_line else ''}"

@@ -1,4 +1,4 @@
-"""Read the supervisor's records, and a script's claims about itself in them. Never raises for their content.
+"""Read the supervisor's records, and the claims of a script in them. Never raise because of their content.
 
 The testcase cannot change the supervisor's records, but it can forge the texts in them: the streams, the lines that
 ``runners/guest/script/`` writes, the stacks. Texts are limited in size, and a line that does not match its schema is
@@ -21,8 +21,8 @@ from runners.core.toolchain.guest import GuestFacts
 MAX_FRAMES = 24
 MAX_LINES = 400
 BUSY = 0.05
-"""Share of a processor from which a thread counts as computing; below, it polls or waits. Low, because a computation
-gets no more on an overloaded machine."""
+"""Share of a processor from which a thread counts as computing. Below it, the thread polls or waits. The value is
+low, because a computation gets no more on an overloaded machine."""
 
 
 class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +35,7 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stderr: Text
     truncated: bool
     used_up: bool = False
-    """True if the kernel killed the step's first process for using up the processor time of the whole probe."""
+    """True if the kernel killed the step's first process because the whole probe used up its processor time."""
     forked: bool = False
     not_forked: Short = ""
     claims: Text = ""
@@ -51,7 +51,7 @@ class _StartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class EndRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probe_file: Annotated[str, msgspec.Meta(max_length=160 * 1024)] | None
-    """Longer than other texts: the arguments and results of calls may have thousands of elements."""
+    """Longer than other texts, because the arguments and results of calls may have thousands of elements."""
 
 
 class _SessionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class _SessionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the supervisor: exactly one field is set."""
+    """One line of the supervisor. Exactly one field is set."""
 
     started: _StartRecord | None = None
     step: StepRecord | None = None
@@ -85,7 +85,7 @@ _RECORD_LINES = msgspec.json.Decoder(_RecordLine)
 
 
 def read_records(data: bytes) -> Records:
-    """Read JSON lines up to the first that is not a record. A blank line ends a reply and is skipped."""
+    """Read JSON lines up to the first that is not a record. A blank line ends an answer and is skipped."""
     started, steps, end, error, broken = False, [], None, None, None
     spent = "it ended without a word"
     for line in filter(None, data.splitlines()):
@@ -94,7 +94,7 @@ def read_records(data: bytes) -> Records:
         except (msgspec.DecodeError, UnicodeDecodeError) as reason:
             if end is None:
                 broken = str(reason)
-            break  # after the end of the probe, a broken line says nothing about the probe: the session is spent
+            break  # after the end of the probe, a broken line does not affect the probe: the session is spent
         started = started or record.started is not None
         if record.step is not None:
             steps.append(record.step)
@@ -122,7 +122,7 @@ class _ClaimLine(msgspec.Struct, frozen=True):
 
 
 def build_record(step: StepRecord, facts: GuestFacts, *, script: str) -> Record:
-    """Build the record of a step. ``script`` is the testcase's file that the step runs, or empty."""
+    """Build the record of a step. ``script`` is the testcase's file that the step runs. Empty without one."""
     phases: list[Phase] = []
     last = _ClaimLine(at=0.0)
     for line in _read_claims(step.claims):
@@ -170,23 +170,23 @@ _NATIVE = re.compile(
     r"|^ *#\d{1,4} 0x[0-9a-f]{1,16} (?:in )?(?P<stack>[^\n]{1,300})$",
     re.M,
 )
-"""Frames as handlers of fatal signals print them: in the format of Python's tracebacks, or of LLVM."""
+"""Frames as printed by handlers of fatal signals: in the format of Python's tracebacks, or of LLVM."""
 _OURS = re.compile(
     r'^ +File "[^"\n]{0,300}/runners/guest/(?:script/(?:run|zygote|record)|launch)\.py", line \d{1,9}'
     r"(?: in [^\n]{1,200}\n|, in [^\n]{1,200}\n(?:    [^\n]*\n)?(?: {4,}[~^]+ *\n)?)",
     re.M,
 )
 _INFORMATIVE = re.compile(r"::|\(|futex|poll|sleep|wait")
-"""C++ functions and functions that wait. Other C functions are the interpreter's, which are in every stack."""
+"""C++ functions and functions that wait. Other C functions belong to the interpreter and are in every stack."""
 _CALLED_OUT = re.compile(r"^_?PyObject_(?:MakeTpCall|Vectorcall|Call)|vectorcall", re.I)
 """The interpreter's functions that call others. They are innermost only if the called code has no frames, such as
-code compiled in memory."""
+code that was compiled in memory."""
 _HANDLER = re.compile(r"^llvm::sys::(?:PrintStackTrace|RunSignalHandlers)|^SignalHandler\(")
 _NO_PLACE = re.compile(r" ?\(/[^)\n]*\)$| \S+\.(?:cpp|cc|c|h|inc):\d+:\d+$")
 
 
 def remove_own_frames(text: str) -> str:
-    """Remove the frames of the guest programs from a stack or traceback: a plain run has no such frames."""
+    """Remove the frames of the guest programs from a stack or traceback, because a plain run has no such frames."""
     return _OURS.sub("", text)
 
 
@@ -205,7 +205,7 @@ def _build_hang(step: StepRecord, phases: list[Phase], facts: GuestFacts, script
 
 
 def _parse_native_names(text: str) -> list[str]:
-    """Return the functions, innermost first, without those that print the stack and without file names."""
+    """Return the functions, innermost first, without file names and without functions that print the stack."""
     names = [match["traceback"] or match["stack"] for match in _NATIVE.finditer(text)]
     bare = [_NO_PLACE.sub("", name).strip()[:200] for name in names]
     return [name for name in bare if name and not _HANDLER.search(name)]
@@ -243,7 +243,7 @@ def _locate_hang(
     compiling = next((at for at, frame in enumerate(frames) if _is_compiling(frame, facts)), None)
     own = next((at for at, frame in enumerate(frames) if script and frame.file.endswith(f"/{script}")), None)
     if compiling is not None or (phases and phases[-1].name == "compile"):
-        # The compiler may call a pass that the testcase defines: the innermost of the two decides.
+        # The compiler may call a pass that the testcase defines. Then the innermost of the two decides.
         return "testcase" if compiling is not None and own is not None and own < compiling else "compiler"
     if not frames:
         return "unknown"

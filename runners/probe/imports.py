@@ -1,6 +1,6 @@
-"""Find the imports that a process may execute before it forks to run a testcase: those at its start. Pure.
+"""Find the imports that a process may execute before it forks to run a testcase: those at the script's start. Pure.
 
-No statement of the testcase comes before these imports and could change their effect. Executed in the testcase's
+No statement of the testcase precedes these imports, so none can change their effect. Executed in the testcase's
 order, they leave the same state as in the testcase itself.
 """
 
@@ -29,7 +29,8 @@ def list_own_modules(testcase: Testcase) -> frozenset[str]:
 def hides_stdlib(testcase: Testcase) -> bool:
     """True if a file of the testcase has the name of a module of the standard library.
 
-    Any code in that process then imports the testcase's file instead, ours included. Such a testcase is run plain.
+    Then any code in that process imports the testcase's file instead, including ours. Such a testcase is run without
+    a fork.
     """
     return not sys.stdlib_module_names.isdisjoint(list_own_modules(testcase))
 
@@ -64,9 +65,9 @@ def _list_leading(body: list[ast.stmt], own: frozenset[str]) -> Iterator[str]:
 
 
 def are_fast_after_base(statements: tuple[str, ...], guest: GuestFacts) -> bool:
-    """True if import statements import the compiler, and are fast in a process that has imported the compiler alone.
+    """True if import statements import the compiler, and are fast in a process that has imported only the compiler.
 
-    Such a process is as good a start for the testcase as one that has executed the statements.
+    Such a process can start the testcase as well as one that has executed the statements.
     """
     modules = {module for statement in statements for module in _list_modules(statement)}
     compiler = guest.base_import.removeprefix("import ")

@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def library_path(self) -> str | None:
-        """The folder inside that has a shared libpython. Builds name its absolute path on the host."""
+        """The folder inside that contains a shared libpython. Builds contain its absolute path on the host."""
         shared = self.guest_prefix != "/usr" and any((self.prefix / "lib").glob("libpython*.so*"))
         return f"{self.guest_prefix}/lib" if shared else None
 
@@ -101,7 +101,7 @@ def make_task(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A layout as an engine shows it: mounts, or host paths in place of guest paths if the engine has no mounts."""
+    """A layout as an engine shows it: with mounts, or with host paths if the engine has no mounts."""
 
     mounts: tuple[Mount, ...]
     substitutes: Mapping[str, str]
@@ -116,7 +116,7 @@ class View:
 
 @contextlib.contextmanager
 def open_view(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iterator[View]:
-    """Make a virtual environment around the layout, for as long as the context is open.
+    """Make a virtual environment around the layout while the context is open.
 
     Its home is the base interpreter at the path where the engine runs the interpreter: a guest path if ``remapped``.
     """
@@ -165,8 +165,8 @@ def compile_guest(source: Path, python: Path, root: Path) -> Path:
     """Copy ``source`` to ``runners/guest`` in a folder below ``root``, with byte code for the interpreter ``python``.
 
     Return the copy, or ``source`` if no copy can be made. A sandbox shows the programs read-only, so Python cannot
-    store byte code there: without the copy each start compiles them again (4 to 8 ms). An interpreter that finds no
-    byte code, or byte code of another version, compiles: only the time differs.
+    store byte code there. Without the copy, each start compiles them again (4 to 8 ms). An interpreter without byte
+    code of its version compiles; only the time differs.
     """
     try:
         folder = root / _hash_sources(source, python)
@@ -189,7 +189,7 @@ def _hash_sources(source: Path, python: Path) -> str:
 
 
 def _compile_copy(source: Path, python: Path, folder: Path) -> None:
-    """Make the folder complete or not at all, even if another process makes the same one."""
+    """Make the folder completely or not at all, even if another process makes the same one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
         whole = Path(beside, "whole")
@@ -197,5 +197,5 @@ def _compile_copy(source: Path, python: Path, folder: Path) -> None:
         words = [str(python), "-I", "-S", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
         subprocess.run([*words, str(whole)], capture_output=True, timeout=COMPILE_S, check=True)
         _make_readable(whole)
-        with contextlib.suppress(OSError):  # another process was first
+        with contextlib.suppress(OSError):  # another process finished first
             whole.rename(folder)

@@ -17,7 +17,7 @@ EXCERPT_CHARS = 12_000
 def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int, *, fresh: bool = False) -> Observation:
     """Run a cell, the given attempt (1-based), and record the result. The testcase cannot make it raise.
 
-    ``fresh`` gives the run a sandbox of its own.
+    A ``fresh`` run has its own sandbox.
     """
     return make_observation(plan, cell, attempt, execute(make_request(cell, attempt, fresh=fresh)))
 
@@ -36,7 +36,7 @@ def make_request(cell: Cell, attempt: int, *, fresh: bool = False) -> RunRequest
 
 
 def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:
-    """Return the observation of a run of the cell's testcase: the ruling by the claim, and the facts of the run."""
+    """Return the observation of a run of the cell's testcase: its classification by the claim, and its facts."""
     toolchain = find_toolchain(cell.toolchain)
     text = get_last_output(run.steps)
     needed = api_drift.find_needed_flag(cell.testcase, toolchain, cell.version)
@@ -92,13 +92,13 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
 
 
 def _find_program(testcase: Testcase) -> str:
-    """Return the one MLIR program among the files; empty if there is none, or more."""
+    """Return the only MLIR program among the files. Empty if there is none, or more than one."""
     programs = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
     return programs[0] if len(programs) == 1 else ""
 
 
 def _is_renaming(entry: DriftEntry) -> bool:
-    """True if messages change with the name. Registered names are too many, and most messages do not have them."""
+    """True if messages change with the name. Registered names are too many, and few messages contain them."""
     return not entry.of and entry.kind != "registered" and (entry.exact or entry.kind == "dialect")
 
 
@@ -118,9 +118,9 @@ def _describe_move(moved: Drift) -> dict[str, str]:
 
 
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
-    """Return the end of the output. A failure is printed last: then that is the output of the last step.
+    """Return the end of the output. A failure is printed last, so this is the output of the last step.
 
-    Where all steps end well, any of them may have printed the value that the report is about.
+    If all steps end well, any of them may have printed the value that the report is about.
     """
     shown = [step.stdout for step in steps[:-1]] if all(step.ended == Exited(code=0) for step in steps) else []
     parts = [*shown, *(part for step in steps[-1:] for part in (step.stdout, step.stderr))]

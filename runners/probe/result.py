@@ -1,7 +1,7 @@
 """Determine how a probe ended, from the engine's report and the supervisor's records.
 
-The engine is outside the sandbox: it knows the memory, the wall clock, and whether the process started. The
-supervisor is inside, out of the testcase's reach, and knows the wait status of each step. If they disagree, the
+The engine is outside the sandbox. It knows the memory, the wall clock, and whether the process started. The
+supervisor is inside, out of the testcase's reach. It knows the wait status of each step. If they disagree, the
 engine's report counts. The output of the testcase is never used.
 """
 
@@ -28,7 +28,7 @@ def read_report(engine: str, task: Task, report: EngineReport) -> ProbeResult:
     """Return the result of a task from an engine's report. ``engine`` is the name of the engine.
 
     Raises:
-        InfraError: the supervisor could not start, or could not take the testcase.
+        InfraError: the supervisor could not start, or could not accept the testcase.
     """
     records = read_records(report.stdout)
     if records.error is not None:
@@ -47,20 +47,20 @@ def read_report(engine: str, task: Task, report: EngineReport) -> ProbeResult:
 
 
 def _judge_end(task: Task, report: EngineReport, records: Records, steps: tuple[StepResult, ...]) -> Ended:
-    """Return the end of the probe: the engine's report of memory and time first, then the end of the last step."""
+    """Return the end of the probe: the engine's report of memory and time first, else the end of the last step."""
     if isinstance(report.ended, OutOfMemory):
         return OutOfMemory(limit_bytes=task.limits.memory_bytes)
     if isinstance(report.ended, TimedOut):
         has_end = records.end is not None and steps
         last = steps[-1].ended if has_end else None
         number = len(steps) - 1 if has_end else len(steps)
-        # A last step that just ended by itself has used up the time too.
+        # A last step that ended at the last moment has used up the time too.
         return last if isinstance(last, TimedOut) else _make_timeout(task, number, report.ended.clock, None)
     if not records.started:
         words = report.stderr.decode("utf-8", "replace").strip()[-500:]
         raise InfraError(f"the sandbox started nothing ({report.ended}): {words or 'no error output'}")
     if records.end is None or records.broken is not None or not steps:
-        # Only the testcase can cause this: the supervisor always ends with a record or an error.
+        # Only the testcase can cause this, because the supervisor always ends with a record or an error.
         why = records.broken or f"it ended with {report.ended}"
         return NotRun(why=f"the testcase brought down its supervisor in step {len(steps) + 1}: {why}"[:2000])
     return steps[-1].ended
@@ -72,7 +72,7 @@ def _read_step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepR
     return StepResult(
         argv=argv,
         ended=_read_step_end(task, number, step, record, clock),
-        # TVM colours the programs that it prints, also into a pipe: a quoted program has no colours.
+        # TVM colours the programs that it prints, even into a pipe. A quoted program has no colours.
         stdout=drop_terminal_codes(step.stdout),
         stderr=remove_own_frames(drop_terminal_codes(step.stderr)),
         seconds=step.seconds,
@@ -93,7 +93,7 @@ def _read_step_end(task: Task, number: int, record: StepRecord, known: Record, c
 def _correct_last_step(
     task: Task, steps: tuple[StepResult, ...], ended: Ended, *, complete: bool
 ) -> tuple[StepResult, ...]:
-    """Return the steps, with the end of the last one as the engine reports it."""
+    """Return the steps. The end of the last one is replaced by the engine's report."""
     if not complete and len(steps) < len(task.testcase.steps):
         return (*steps, StepResult(argv=task.testcase.steps[len(steps)], ended=ended))
     if steps and isinstance(ended, OutOfMemory | TimedOut):
@@ -122,7 +122,7 @@ def _make_timeout(task: Task, number: int, clock: Clock, hang: Hang | None) -> T
 
 
 def _describe_place(task: Task, number: int, after: str, hang: Hang | None) -> str:
-    """Name the step, its activity and its innermost frames, as far as they are known."""
+    """Describe the step, its activity and its innermost frames, as far as they are known."""
     argv = " ".join(task.testcase.steps[min(number, len(task.testcase.steps) - 1)])[:200]
     text = f"step {number + 1} ({argv}), after {after}"
     if hang is None:

@@ -1,4 +1,4 @@
-"""Run a testcase once in a toolchain environment: in a sandbox of its own, or in a session of several probes."""
+"""Run a testcase once in a toolchain environment: in its own sandbox, or in a session of several probes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SUPERVISOR = "probe.supervisor"
 MAX_STREAM_BYTES = 60_000
 """Limit for each stream of a step. With the note on the omitted part, the stream fits ``protocol.Text``."""
 GRACE_S = 15.0
-"""Time for the supervisor beyond the testcase's own: to start, and to kill a step that does not end."""
+"""Additional time for the supervisor: to start, and to kill a step that does not end."""
 _STEP_RECORD_BYTES = (2 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
 """Longest record of a step. JSON writes a control character as six characters; the rest is for the argv."""
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 3000
-"""Linux takes names of 255 bytes and paths of 4095, of which the folder takes a part."""
+"""Limits of Linux: names of 255 bytes and paths of 4095, of which the folder needs a part."""
 PRELOAD_S = 45.0
-"""Time for the supervisor of a session to start a zygote, beyond the testcase's own time."""
+"""Additional time for the supervisor of a session to start a zygote."""
 SESSION_S = 3600.0
 """Longest life of a session, in case this process is killed before it can end the session."""
 
@@ -40,7 +40,7 @@ SESSION_S = 3600.0
 def run_probe(
     engine: Engine, layout: Layout, task: Task, *, run_id: str, devices: tuple[str, ...] = ()
 ) -> ProbeResult:
-    """Run the testcase's steps in order, up to the first that fails, in a sandbox of its own.
+    """Run the testcase's steps in order, up to the first that fails, in a new sandbox.
 
     Raises:
         InfraError: the engine or the supervisor could not start; the testcase has not run.
@@ -55,7 +55,7 @@ def run_probe(
 
 
 def _refuse_unfit_task(engine: Engine, task: Task) -> ProbeResult | None:
-    """Return the result of a task that no sandbox can take: the testcase is the reason, not a failure of ours."""
+    """Return the result of a task that no sandbox can accept. The testcase is the reason, not a failure of ours."""
     unknown = sorted({step[0] for step in task.testcase.steps} - task.tools.keys())
     why = (
         f"this build has no program named {', '.join(unknown)}" if unknown else find_file_problem(task.testcase.files)
@@ -68,7 +68,7 @@ def _refuse_unfit_task(engine: Engine, task: Task) -> ProbeResult | None:
 
 
 def find_file_problem(names: Iterable[str]) -> str:
-    """Return why files of these names cannot be written into one folder; empty if they can."""
+    """Return the reason why files with these names cannot be written into one folder. Empty if they can."""
     every = frozenset(names)
     for name in sorted(every):
         shown = ascii(name[:100])
@@ -86,7 +86,7 @@ def find_file_problem(names: Iterable[str]) -> str:
 class ProbeSession:
     """A sandbox that stays open for the probes of one issue in one environment. See `open_probe_session`.
 
-    ``spent`` is the reason why the session takes no further probe; empty while it does.
+    ``spent`` is the reason why the session accepts no further probe. Empty while it does.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class ProbeSession:
         probe = read_report(self.engine.name, task, report)
         if report.ended == Exited(code=0):
             self.spent = read_records(report.stdout).spent
-        # The group's counter has seen all probes, and the zygote.
+        # The group's counter includes all probes, and the zygote.
         peaks = (step.record.peak_bytes for step in probe.steps if step.record is not None)
         return replace(probe, peak_bytes=max(peaks, default=0))
 
@@ -124,10 +124,10 @@ class ProbeSession:
 def open_probe_session(
     engine: Engine, layout: Layout, *, limits: Limits, run_id: str, is_shared: bool = False
 ) -> Iterator[ProbeSession]:
-    """Open a sandbox for many probes. Each probe finds the sandbox as the first did. The exit kills everything.
+    """Open a sandbox for many probes. Each probe finds it in its initial state. The exit kills everything.
 
-    With ``is_shared``, the probes may be of several issues: they are forked from one process that has imported the
-    compiler alone, where their other imports cost little.
+    With ``is_shared``, the probes may belong to several issues. They are forked from one process that has imported
+    only the compiler, if their other imports are cheap.
 
     Raises:
         InfraError: the engine could not start the sandbox, or cannot keep a sandbox open.
@@ -167,7 +167,7 @@ def _make_job(view: View, layout: Layout, task: Task, *, is_shared: bool = False
 
 
 def _list_tool_folders(task: Task, view: View) -> dict[str, None]:
-    """Return the folders of the compiler's own programs, by which a testcase may start them as its author did."""
+    """Return the folders of the compiler's programs, so that a testcase can start them as on its author's machine."""
     listed = ((name, (tool,) if isinstance(tool, str) else tool) for name, tool in task.tools.items())
     own = (words[0] for name, words in listed if len(words) == 1 and os.path.basename(words[0]) == name != "python")
     return dict.fromkeys(os.path.dirname(view.translate(program)) for program in own)
@@ -187,7 +187,7 @@ def _make_step_job(step: tuple[str, ...], task: Task, view: View, *, is_shared: 
 
 
 def _can_print_stack(program: str, task: Task) -> bool:
-    """True for a program that prints its stack on a fatal signal. Python does so if its fault handler is on."""
+    """True for a program that prints its stack on a fatal signal. Python does so with its fault handler."""
     name = os.path.basename(program)
     if name.startswith("python"):
         return bool(task.variables.get("PYTHONFAULTHANDLER"))
@@ -195,7 +195,7 @@ def _can_print_stack(program: str, task: Task) -> bool:
 
 
 def _translate_argv(step: tuple[str, ...], task: Task, view: View) -> list[str]:
-    """Return the command of a step, with the name of the tool replaced by its path inside."""
+    """Return the command of a step, with the tool's name replaced by its path inside."""
     program = task.tools[step[0]]
     words = (program,) if isinstance(program, str) else program
     return [view.translate(word) for word in (*words, *step[1:])]

@@ -1,12 +1,12 @@
 """Keep sandboxes that serve several probes, one for each environment.
 
-A probe in a session is a fork of a process that has imported the compiler already. If the testcase cannot be forked,
-the probe is a new process in the same sandbox. If the engine has no sessions, or a session is lost, the probe gets a
-sandbox of its own. The outcome is the same in all three cases (tests compare them); only the time differs.
+A probe in a session is a fork of a process that has already imported the compiler. If the testcase cannot be forked,
+the probe is a new process in the same sandbox. If the engine has no sessions, or a session is lost, the probe gets
+its own sandbox. The outcome is the same in all three cases (tests compare them); only the time differs.
 
 A pool serves one plan, or the plans of several issues (``kept``). A kept session may have run the code of another
 issue. A probe that leaves a trace ends its session (``runners/guest/probe/cleaning.py``), and an answer that differs
-from the last one is confirmed in sandboxes of their own.
+from the last one is confirmed in new sandboxes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.process import Stopped, defer_interrupts
 
 SESSION_BYTES = 512 * 1024**2
-"""Memory set aside for one idle session: three times the memory of a session with TVM imported."""
+"""Memory reserved for one idle session: three times the memory of a session with TVM imported."""
 SHARE = 4
-"""Idle sessions hold at most this part of the memory that is available: one fourth."""
+"""Idle sessions use at most 1 / `SHARE` of the available memory."""
 FEWEST, MOST = 2, 32
 """Bounds on the number of idle sessions."""
 LIFE_S = SESSION_S / 2
-"""A session takes no probe after this time: a probe must end before the session does."""
+"""A session accepts no probe after this time, because a probe must end before the session does."""
 
 Key = tuple[str, Layout, int, int, int, int]
-"""Engine, layout, inode of the environment's files, and the limits of memory, processes and disk: a session serves
+"""Engine, layout, inode of the environment's files, and the limits of memory, processes and disk. A session serves
 probes with the same key. An environment that was removed and installed again has another inode."""
 
 
@@ -59,7 +59,7 @@ class _OpenSession:
 
 
 class SessionPool:
-    """The open sessions. Thread-safe: a session runs one probe at a time; a second probe opens another session.
+    """The open sessions. Thread-safe: a session runs one probe at a time, and a second probe opens another session.
 
     With ``kept``, sessions outlive the plan that opened them.
     """
@@ -69,14 +69,14 @@ class SessionPool:
         self._idle: dict[Key, list[_OpenSession]] = {}
         self._guard = threading.Lock()
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="sessions") if kept else None
-        """Opens every kept session. The kernel ends a sandbox with the thread that started it, by the sandbox's wish,
-        and the threads of a plan end with the plan."""
+        """Opens every kept session. The kernel ends a sandbox with the thread that started it, as the sandbox
+        requests, and the threads of a plan end with the plan."""
 
     def run(self, engine: Engine, layout: Layout, task: Task, *, run_id: str) -> ProbeResult:
         """Run one probe, in a session if the engine has sessions.
 
         Raises:
-            InfraError: the engine could not run the probe in a sandbox of its own either.
+            InfraError: the engine could not run the probe in its own sandbox either.
         """
         if isinstance(engine, SessionEngine):
             limits = task.limits
@@ -92,13 +92,13 @@ class SessionPool:
                 taken = self._take(key, engine, limits, run_id)
                 with defer_interrupts():
                     probe = self._run_in_session(key, taken, task)
-                # Only a sandbox of its own tells a testcase that kills its supervisor from a session that broke.
+                # A new sandbox distinguishes a testcase that kills its supervisor from a session that broke.
                 if not isinstance(probe.ended, NotRun) or probe.ended.cause == "unavailable":
                     return probe
             except Stopped:
                 raise
             except InfraError:
-                pass  # a sandbox of its own shows whether the engine is at fault
+                pass  # a new sandbox shows whether the engine is at fault
         return run_probe(engine, layout, task, run_id=run_id)
 
     @property
@@ -123,7 +123,7 @@ class SessionPool:
             one.close()
 
     def close(self) -> None:
-        """Close every session. The pool opens no kept session any more."""
+        """Close every session. After this, the pool opens no kept session."""
         self.close_idle()
         if self._opener is not None:
             self._opener.shutdown()
@@ -162,7 +162,7 @@ class SessionPool:
             self._put_back(key, taken)
 
     def _put_back(self, key: Key, taken: _OpenSession) -> None:
-        """Close a spent session; keep any other, and close the one unused for longest if there are too many."""
+        """Close a spent session. Keep any other, and close the one unused for longest if there are too many."""
         if taken.session.spent:
             taken.close()
             return
@@ -179,7 +179,7 @@ class SessionPool:
 
 
 def _read_inode(path: Path) -> int:
-    """Return the number of a folder; 0 without the folder, which the run will find."""
+    """Return the inode of a folder. 0 if it is missing; the run then reports that."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -187,12 +187,12 @@ def _read_inode(path: Path) -> int:
 
 
 def choose_most_idle(available_bytes: int) -> int:
-    """Return the number of idle sessions to keep. A plan over ten releases comes back to each of them."""
+    """Return the number of idle sessions to keep. A plan over ten releases returns to each of them."""
     return max(FEWEST, min(MOST, available_bytes // SHARE // SESSION_BYTES))
 
 
 def read_available_bytes() -> int:
-    """Return the memory that new processes can have without swapping: proc(5), ``MemAvailable``; 0 if unknown."""
+    """Return the memory that new processes can use without swapping: proc(5), ``MemAvailable``. 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The input of a probe (`Task`) and its result (`ProbeResult`)."""
+"""Define the input of a probe (`Task`) and its result (`ProbeResult`)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Program = str | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions that may differ between two probes of one testcase. The default is a plain process."""
+    """The conditions that may differ between two probes of one testcase. By default, a plain process."""
 
     scripts: bool = False
-    """Run ``python FILE`` through ``runners/guest/script/``, which records how the script failed."""
+    """Run ``python FILE`` through ``runners/guest/script/``, which records the script's failure."""
     fork: bool = False
-    """Fork such steps from a process that has executed their first imports, if the session has such a process."""
+    """Fork such steps from a process that has executed their first imports, if the session has one."""
     early: Mapping[str, str] = field(default_factory=dict)
     """Variables that an interpreter reads at its start: the hash seed, the settings of the memory allocator."""
     threads: int | None = None
-    """Number of threads of the compiled program. Libraries read the number after their import."""
+    """Number of threads of the compiled program. Libraries read it after their import."""
     perturb: int | None = None
-    """glibc fills new memory with the complement of this byte (1 … 255), freed memory with the byte."""
+    """glibc fills new memory with the complement of this byte (1 … 255), and freed memory with the byte."""
     seed: int | None = None
     """Seed for random generators that a Python step does not seed. Needs ``scripts``."""
 
@@ -35,10 +35,10 @@ PLAIN = Conditions()
 
 
 def derive_conditions(under: Varied, attempt: int) -> Conditions:
-    """Return the conditions of a run: a plain process in a sandbox of its own for every second attempt.
+    """Return the conditions of a run. Every second attempt is a plain process in its own sandbox.
 
     A run with another hash seed is not forked: an interpreter fixes the seed at its start, so the zygote would serve
-    this run alone.
+    only this run.
     """
     own = attempt % 2 == 0
     return Conditions(
@@ -56,12 +56,12 @@ class Task:
 
     testcase: Testcase
     tools: Mapping[str, Program]
-    """The first word of a step → the program that is executed inside."""
+    """The first word of a step → the program that runs inside."""
     limits: Limits
     variables: Mapping[str, str] = field(default_factory=dict)
     """The environment variables of the steps, besides PATH and HOME."""
     guest: GuestFacts = field(default_factory=GuestFacts)
-    """The toolchain's facts for watching its programs."""
+    """The toolchain's facts that are needed to observe its programs."""
     probe_file: str | None = None
     """Path inside of a file whose content is returned."""
     conditions: Conditions = PLAIN
@@ -70,7 +70,7 @@ class Task:
 def find_script(step: tuple[str, ...], testcase: Testcase) -> str | None:
     """Return the testcase's file that a step runs, from ``python FILE`` or the arguments of a guest program.
 
-    Return None for any other step.
+    None for any other step.
     """
     if step[0] != "python" or len(step) < 2:
         return None
@@ -81,7 +81,7 @@ def find_script(step: tuple[str, ...], testcase: Testcase) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """The result of one run. ``steps`` has the steps that were started; ``ended`` is the end of the last of them."""
+    """The result of one run. ``steps`` contains the started steps; ``ended`` is the end of the last one."""
 
     steps: tuple[StepResult, ...]
     ended: Ended

@@ -1,7 +1,7 @@
-"""Find values that a program makes only to hand them to calls which can be written without them. Pure.
+"""Find values that a program makes only to pass them to calls that can be written without them. Pure.
 
-``s = te.create_schedule(B.op)`` and then ``tvm.build(s, [A, B])`` is an example: if nothing else uses ``s``, the
-arguments say all of it. A second use, or a part that is not among the other arguments, keeps the value.
+Example: ``s = te.create_schedule(B.op)``, then ``tvm.build(s, [A, B])``. If nothing else uses ``s``, the other
+arguments contain all of it. The value is kept if it has a second use, or a part that the other arguments lack.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from runners.rewrite.scope import ScopedTransformer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """The calls that make values of one form, and the calls that take them."""
+    """The calls that make values of one form, and the calls that take these values."""
 
     makers: frozenset[cst.Call] = frozenset()
     calls: Mapping[cst.Call, CallForm] = field(default_factory=dict)
     prints: frozenset[cst.Call] = frozenset()
-    """Calls of ``print`` that show a result whose text differs."""
+    """Calls of ``print`` that show a result with a different text."""
     passed_on: frozenset[cst.Call] = frozenset()
-    """Calls whose result goes to functions that may print it."""
+    """Calls whose result is passed to functions that may print it."""
 
 
 def find_carried(module: cst.Module, form: CarrierForm, scoped: ScopedTransformer) -> Carried:
-    """Return all makers and calls of a form; nothing if one value is used in another way."""
+    """Return all makers and calls of a form. Empty if one value is used in another way."""
     collector = _Collector()
     module.visit(collector)
     makers = frozenset(call for call in collector.calls if scoped.get_full_name(call.func) in form.makers)
@@ -45,7 +45,7 @@ class _Collector(cst.CSTVisitor):
         self.assigned: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
         self.calls: list[cst.Call] = []
         self.alone: set[cst.BaseExpression] = set()
-        """Expressions that are a statement."""
+        """Expressions that are statements."""
 
     def visit_Assign(self, node: cst.Assign) -> None:
         self.assigned += [(target.target, node.value) for target in node.targets]
@@ -98,7 +98,7 @@ class _Search:
         return found if carried == self.makers else Carried()
 
     def _find_makers(self, value: cst.BaseExpression) -> set[cst.Call]:
-        """Return the calls that made an argument; nothing if it may be another value, or has another use."""
+        """Return the calls that made an argument. Empty if it may be another value, or has another use."""
         if isinstance(value, cst.Call):
             return {value} & self.makers
         made: set[cst.Call] = set()
@@ -111,7 +111,7 @@ class _Search:
     def _list_assignments(
         self, name: cst.BaseExpression
     ) -> Iterator[tuple[cst.BaseExpression | None, Sequence[cst.CSTNode]]]:
-        """Yield each value that a variable gets with its uses; None for a value that no assignment states."""
+        """Yield each value that a variable gets, with its uses. Yield None for a value that no assignment states."""
         scope = self.scoped.get_metadata(metadata.ScopeProvider, name, None) if isinstance(name, cst.Name) else None
         if scope is None or not isinstance(name, cst.Name):
             return
@@ -123,7 +123,7 @@ class _Search:
     def _find_prints(self, call: cst.Call, how: CallForm) -> tuple[set[cst.Call], bool] | None:
         """Return the calls that print a result whose text differs, and whether other functions take the result.
 
-        None if the result has another use than as the first argument of a call.
+        None if the result has any use except as the first argument of a call.
         """
         if not how.takers or call in self.program.alone:
             return set(), False
@@ -142,12 +142,12 @@ class _Search:
 
 
 def _is_builtin(function: cst.BaseExpression) -> bool:
-    """True for a function of Python's own, such as ``str``, whose result the program may look at."""
+    """True for a built-in function of Python, such as ``str``. The program may inspect its result."""
     return isinstance(function, cst.Name) and hasattr(builtins, function.value)
 
 
 def _strip_accesses(value: cst.BaseExpression) -> cst.CSTNode:
-    """Return the expression whose attributes, items and methods an expression reads."""
+    """Return the innermost expression whose attributes, items and methods an expression reads."""
     while True:
         if isinstance(value, cst.Attribute | cst.Subscript):
             value = value.value
@@ -158,7 +158,7 @@ def _strip_accesses(value: cst.BaseExpression) -> cst.CSTNode:
 
 
 def _list_parts(maker: cst.Call, part: str) -> Iterator[str]:
-    """Yield the variables of which a value is made; an empty name for a part that is no variable's."""
+    """Yield the variables of which a value is made. Yield an empty name for a part that is not a variable's."""
     if len(maker.args) != 1 or maker.args[0].star or maker.args[0].keyword:
         yield ""
         return
@@ -173,7 +173,7 @@ def _list_parts(maker: cst.Call, part: str) -> Iterator[str]:
 def _list_names(
     value: cst.BaseExpression, assigned: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]
 ) -> Iterator[str]:
-    """Yield the variables in a list, and in each list that is assigned to a variable of its name."""
+    """Yield the variables in a list, and in each list that is assigned to one of them."""
     if isinstance(value, cst.List | cst.Tuple):
         yield from (one.value.value for one in value.elements if isinstance(one.value, cst.Name))
     elif isinstance(value, cst.Name):

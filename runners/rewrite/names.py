@@ -1,7 +1,7 @@
 """Find the name that a toolchain's names have in one release, from its drift table. Pure.
 
-A name that is gone in the release becomes its successor; a name that does not exist yet becomes the old name. Renames
-of several releases form a chain (``tvm.tir.StringImm`` → ``tvm.tirx.StringImm`` → ``tvm.ir.StringImm``).
+A name that the release lacks becomes its successor, or the old name if it does not exist yet. Renames of several
+releases form a chain (``tvm.tir.StringImm`` → ``tvm.tirx.StringImm`` → ``tvm.ir.StringImm``).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Rename:
     old: str
     new: str | None
     hint: str | None
-    """New place of most of a namespace: exact enough for an import of the namespace, not for a use of its names."""
+    """New place of most of a namespace. It is exact enough for an import of the namespace, not for its names."""
     of: str = ""
-    """The function that takes a keyword, or the program that takes a flag; empty for all."""
+    """The function that takes a keyword, or the program that takes a flag. Empty for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Names:
     words: tuple[Rename, ...]
 
     def find_successor(self, name: str, *, imported: bool = False) -> str | None:
-        """Return the name in the release, which is the same name if it has not moved; None if there is none.
+        """Return the name in the release: the same name if it has not moved, None if there is none.
 
         With ``imported``, the new place of most of a namespace is accepted.
         """
@@ -59,7 +59,7 @@ class Names:
         return next((s for s in self.keywords if s.old == keyword and _is_within(function, s.of)), None)
 
     def find_registered(self, name: str) -> str:
-        """Return a registered name in the release, which is the same name if it has not moved."""
+        """Return a registered name in the release: the same name if it has not moved."""
         known = _index_renames(self.registered)
         for _ in range(_LONGEST_CHAIN):
             if (step := known.get(name)) is None or step.new is None:
@@ -77,12 +77,12 @@ class Names:
 
 @lru_cache(maxsize=64)
 def _index_renames(steps: tuple[Rename, ...]) -> dict[str, Rename]:
-    """Index by the old name. Of two entries for one name the first counts: it is the more frequent spelling."""
+    """Index by the old name. Of two entries for one name, the first counts, because its spelling is more frequent."""
     return {step.old: step for step in reversed(steps)}
 
 
 def build_names(version: str, table: Sequence[DriftEntry]) -> Names:
-    """Return the renames that bring a text of any release to ``version``."""
+    """Return the renames that port a text of any release to ``version``."""
     found: dict[str, list[Rename]] = {place: [] for place in Names.__slots__}
     for entry in table:
         step = None if entry.listed else _find_rename(entry, version)
@@ -94,7 +94,7 @@ def build_names(version: str, table: Sequence[DriftEntry]) -> Names:
 def _find_rename(entry: DriftEntry, version: str) -> Rename | None:
     if entry.affects(version):
         if entry.is_too_new(version):
-            return None  # the release has neither name, unless the namespace around the name has moved
+            return None  # the release has neither name, unless the surrounding namespace has moved
         return Rename(old=entry.old, new=entry.new if entry.exact else None, hint=entry.new, of=entry.of)
     if entry.exact and entry.gone_in is not None and entry.new is not None and entry.is_too_new(version):
         return Rename(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
@@ -124,7 +124,7 @@ def _is_within(name: str, space: str) -> bool:
 
 
 def _list_namespaces(name: str) -> Iterator[str]:
-    """Yield the name, then every namespace around it, innermost first."""
+    """Yield the name, then every surrounding namespace, innermost first."""
     while name:
         yield name
         name = name.rpartition(".")[0]

@@ -1,8 +1,8 @@
 """Port Python code. Every name is resolved through the testcase's own imports (libcst) before the lookup. Pure.
 
 After ``from tvm import relax``, ``relax.X`` is ``tvm.relax.X``. Strings, comments, local variables and attributes of
-other objects stay. An import keeps its local name, so that the uses of the name need no change. A use is rewritten
-only if it moved to another place than its import.
+other objects are kept. An import keeps its local name, so that the uses of the name need no change. A use is
+rewritten only if its name moved to another place than its import.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, s
 
 MAX_CODE_CHARS = 100_000
 MAX_PARTS = 999
-"""Parts of an f-string."""
+"""Maximum number of parts of an f-string."""
 _PLACEHOLDER = "90210460"
-"""The digits with which a number begins that stands for an expression."""
+"""The leading digits of a number that represents an expression."""
 
 
 def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
-    """Write code in the names and idioms of a release. Code that cannot be parsed is returned unchanged.
+    """Write code with the names and idioms of a release. Code that cannot be parsed is returned unchanged.
 
     Raises:
-        Unportable: the code uses a name that is gone and has no exact replacement.
+        Unportable: the code uses a removed name without an exact replacement.
     """
     if len(code) > MAX_CODE_CHARS or not is_shallow(code):
         return code, []
@@ -61,9 +61,9 @@ class _Rewriter(ScopedTransformer):
         self.idioms = idioms
         self.code = code
         self.imports: set[str] = set()
-        """Packages to import in any case."""
+        """Packages to import in all cases."""
         self.named: set[str] = set()
-        """Packages that new expressions name. They are imported unless the module binds their names already."""
+        """Packages that new expressions name. They are imported unless the module already binds their names."""
         self.members: Mapping[str, str] = {
             step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
         }
@@ -71,18 +71,18 @@ class _Rewriter(ScopedTransformer):
         self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
         self.names_as_strings: set[cst.SimpleString] = set()
         self.rewritten: dict[cst.BaseExpression, CallForm] = {}
-        """Functions whose call is written in another form, so that their name stays."""
+        """Functions whose call is written in another form. Their name is kept."""
         self.makers: frozenset[cst.Call] = frozenset()
-        """Calls that make a value which the program only hands on, and which the written calls do without."""
+        """Calls that make a value which the program only passes on, and which the ported calls do not need."""
         self.prints: frozenset[cst.Call] = frozenset()
         """Calls of ``print`` to leave out."""
         self.passed_on: frozenset[cst.Call] = frozenset()
-        """Calls whose result has another text, and may be printed."""
+        """Calls whose result has another text and may be printed."""
         self.bindings: list[tuple[BindingForm, ...]] = []
-        """Forms of bindings in each function around."""
+        """Forms of bindings in each surrounding function."""
         self.declaring: list[tuple[DeclaringCall, ...]] = []
         self.made: list[tuple[str, str]] = []
-        """Variables that were assigned so far, each with the function that made its value."""
+        """Variables assigned so far, each with the function that made its value."""
 
     def visit_Module(self, node: cst.Module) -> None:
         for form in self.idioms.carriers:
@@ -98,7 +98,7 @@ class _Rewriter(ScopedTransformer):
         return False
 
     def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
-        """True if nothing uses what an import binds, apart from what another import binds too."""
+        """True if nothing uses the names that an import binds, except names that another import binds too."""
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = dotted_name(alias.asname.name if alias.asname else alias.name)
         if scope is None or not bound or len(node.names) > 1:
@@ -108,7 +108,7 @@ class _Rewriter(ScopedTransformer):
         return not any(one.references for one in every if one.node is node and one.name not in others)
 
     def _is_unused_member(self, node: cst.ImportFrom, alias: cst.ImportAlias) -> bool:
-        """True if nothing uses the name that ``from module import name`` binds, wherever else it is bound."""
+        """True if nothing uses the name that ``from module import name`` binds, wherever it is bound."""
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = dotted_name(alias.asname.name if alias.asname else alias.name)
         return scope is not None and bool(bound) and not any(one.references for one in scope[bound])
@@ -134,8 +134,8 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(names=_set_commas(aliases))
 
     def _keep_package(self, root: str) -> list[cst.ImportAlias]:
-        """Bind the package that an import bound before: something may still use the name. It may have moved as a
-        whole."""
+        """Bind the package that an import bound before, because something may still use the name. The whole package
+        may have moved."""
         new = self.names.find_successor(root, imported=True)
         if new is None:
             return []
@@ -145,7 +145,7 @@ class _Rewriter(ScopedTransformer):
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.BaseSmallStatement | cst.FlattenSentinel[cst.BaseSmallStatement]:
-        """Port the names that an import takes from a module. A name without a successor goes if nothing uses it."""
+        """Port the names that an import takes from a module. Remove a name without a successor if nothing uses it."""
         module = dotted_name(original_node.module)
         if not module or original_node.relative:
             return updated_node
@@ -241,7 +241,7 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(attr=cst.Name(new))
 
     def _read_lost(self, code: str, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
-        """Read an attribute in the way that works for all objects. A language inside Python reads its own."""
+        """Read an attribute in the way that works for all objects. Code of an embedded language is left unchanged."""
         if self.bindings and self.bindings[-1]:
             return updated
         self.record_change(original, f".{original.attr.value}", code.format_map({"value": "…"}))
@@ -267,7 +267,7 @@ class _Rewriter(ScopedTransformer):
         return updated_node.with_changes(args=arguments)
 
     def _write_form(self, form: CallForm, function: str, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        """Write a call of a function that is gone in its new form."""
+        """Write a call of a removed function in its new form."""
         given = {
             name: self._port_string(Argument(function=function, keyword=name, position=place), old.value, new.value)
             for place, (name, old, new) in enumerate(_name_arguments(form, function, original, updated))
@@ -285,12 +285,12 @@ class _Rewriter(ScopedTransformer):
         return written.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
     def _leave_out_print(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        """Make the text of a value, which would be another one, and print nothing."""
+        """Compute the text of a value, which would differ, and print nothing."""
         self.record_change(original, "print(…)", "str(…)", prints=False)
         return updated.with_changes(func=cst.Name("str"))
 
     def _find_implied(self, call: cst.Call, function: str) -> list[cst.Arg]:
-        """Return the argument to put first, if the function took it from a global and one variable has it."""
+        """Return the argument to put first, if the function took it from a global and exactly one variable has it."""
         for rule in self.idioms.implied:
             plain = all(arg.keyword is None and not arg.star for arg in call.args)
             named = rule.function in (function, self._find_home(function))
@@ -320,7 +320,7 @@ class _Rewriter(ScopedTransformer):
         return updated if value is updated.value else updated.with_changes(value=value)
 
     def _find_home(self, function: str) -> str:
-        """Return the name of a function in the release; its old name if the release lacks it."""
+        """Return the name of a function in the release. Its old name if the release lacks it."""
         return self.names.find_successor(function) or function
 
     # ---------------------------------------------------------------------------------------- strings
@@ -347,7 +347,7 @@ class _Rewriter(ScopedTransformer):
         return updated
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
-        """Call a name that was written with brackets."""
+        """Call a name that older releases write with brackets."""
         name = self.get_full_name(original_node.value) if self.idioms.subscripts else ""
         values = [one.slice.value for one in updated_node.slice if isinstance(one.slice, cst.Index)]
         if name not in self.idioms.subscripts or len(values) != len(updated_node.slice):
@@ -362,7 +362,7 @@ class _Rewriter(ScopedTransformer):
     ) -> cst.BaseExpression:
         """Return the expression that replaces a string literal in the release, or the literal itself."""
         if isinstance(updated, cst.List | cst.Tuple) and isinstance(original, type(updated)):
-            if len(original.elements) != len(updated.elements):  # a list of flags, ported already
+            if len(original.elements) != len(updated.elements):  # a list of flags that is already ported
                 return updated
             pairs = zip(original.elements, updated.elements, strict=True)
             values = [self._port_string(use, old.value, new.value) for old, new in pairs]
@@ -392,7 +392,7 @@ class _Rewriter(ScopedTransformer):
         return self.idioms.find_embedded is not None and self.idioms.find_embedded(text) is not None
 
     def _port_embedded(self, original: cst.BaseExpression, text: str) -> str | None:
-        """Return the ported text of a literal; None if the text is no program, or needs no change."""
+        """Return the ported text of a literal. None if the text is not a program, or needs no change."""
         found = self.idioms.find_embedded(text) if self.idioms.find_embedded is not None else None
         if found is None:
             return None
@@ -420,7 +420,7 @@ class _Rewriter(ScopedTransformer):
     def leave_FormattedString(
         self, original_node: cst.FormattedString, updated_node: cst.FormattedString
     ) -> cst.BaseExpression:
-        """Port a program whose numbers or names are expressions: numbers that occur nowhere else stand for them."""
+        """Port a program whose numbers or names are expressions. Numbers that occur nowhere else represent them."""
         parts = original_node.parts
         raw = "".join(part.value for part in parts if isinstance(part, cst.FormattedStringText))
         if "\\" in raw or _PLACEHOLDER in raw or len(parts) > MAX_PARTS:
@@ -458,9 +458,9 @@ class _Rewriter(ScopedTransformer):
     def _port_flags(
         self, original: Sequence[cst.BaseElement], updated: Sequence[cst.BaseElement]
     ) -> list[cst.BaseElement] | None:
-        """Return the elements of a list with its flags ported, without those that the release does without.
+        """Return the elements of a list with its flags ported, without those that the release does not need.
 
-        Return None if no flag changes.
+        None if no flag changes.
         """
         words = [_read_string(element.value) for element in original]
         if not self.idioms.flags_program or not any(word is not None and word.startswith("-") for word in words):
@@ -520,7 +520,7 @@ class _Rewriter(ScopedTransformer):
         return not form.around or (isinstance(inner, cst.Call) and self.get_full_name(inner.func) in form.around)
 
     def _is_up_to_date(self, form: CallForm, call: cst.Call) -> bool:
-        """True if a call needs no other form: the release takes it as it is, or the program is of another kind."""
+        """True if a call needs no other form: the release accepts it unchanged, or the program is of another kind."""
         if form.beside is not None and not form.beside.search(self.code):
             return True
         if form.still is None:
@@ -532,7 +532,7 @@ class _Rewriter(ScopedTransformer):
         return len(plain) <= count and not listed and keywords <= names
 
     def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
-        """Replace a constant inside a call by the plain constant, as the value of a key that is a name."""
+        """Replace a wrapped constant by the plain constant, as the value of a key that is a name."""
         value = original_node.value
         if original_node.key not in self.names_as_strings or not isinstance(value, cst.Call):
             return updated_node
@@ -557,7 +557,7 @@ class _Rewriter(ScopedTransformer):
         return updated_node
 
     def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.AnnAssign:
-        """Write the annotation of a binding, in a function of the compiler's language, in the form of the release."""
+        """Write the annotation of a binding in the form of the release, in a function of the compiler's language."""
         annotation = original_node.annotation.annotation
         called = isinstance(annotation, cst.Call)
         kind = annotation.func if isinstance(annotation, cst.Call) else annotation
@@ -579,7 +579,7 @@ class _Rewriter(ScopedTransformer):
     def leave_With(
         self, original_node: cst.With, updated_node: cst.With
     ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
-        """Write the calls of a ``with`` as statements before its body, where the release enters them no more."""
+        """Write the calls of a ``with`` as statements before its body, if the release no longer enters them."""
         calls = [item.item.func for item in original_node.items if isinstance(item.item, cst.Call)]
         names = [self.get_full_name(call) for call in calls] if self.idioms.flat_contexts else []
         body = updated_node.body
@@ -661,10 +661,10 @@ def _get_function(node: cst.Decorator) -> cst.BaseExpression:
 def _name_arguments(
     form: CallForm, function: str, original: cst.Call, updated: cst.Call
 ) -> list[tuple[str, cst.Arg, cst.Arg]]:
-    """Return the arguments of a call by parameter, without those that the written call leaves out.
+    """Return the arguments of a call by parameter, without those that the ported call omits.
 
     Raises:
-        Unportable: a parameter is unknown or missing, or the written call would move or repeat an effect.
+        Unportable: a parameter is unknown or missing, or the ported call would move or repeat an effect.
     """
     given: dict[str, tuple[str, cst.Arg, cst.Arg]] = {}
     for place, (old, new) in enumerate(zip(original.args, updated.args, strict=True)):
@@ -702,7 +702,7 @@ def _read_string(node: cst.BaseExpression) -> str | None:
 
 
 def _write_literal(original: cst.SimpleString, text: str) -> str:
-    """Write a string literal, in the quotes of the literal that it replaces where possible."""
+    """Write a string literal, if possible in the quotes of the literal that it replaces."""
     quote, prefix = original.quote, "b" if "b" in original.prefix.lower() else ""
     plain = len(quote) == 3 and "\\" not in text and quote not in text and not text.endswith(quote[0])
     return f"{prefix}{quote}{text}{quote}" if plain else f"{prefix}{text!r}"
@@ -744,7 +744,7 @@ def _set_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
 
 
 def _accepts_imports_after(statement: cst.CSTNode) -> bool:
-    """True for a line of imports, except from ``__future__``: no other import may precede those."""
+    """True for a line of imports, except from ``__future__``, which no other import may precede."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     return any(

@@ -30,7 +30,7 @@ class ScopedTransformer(cst.CSTTransformer):
         self.changes: list[NameChange] = []
 
     def resolve_name(self, node: cst.CSTNode) -> tuple[Binding, str, str] | None:
-        """Return binding, local name and rest of a dotted name; None unless imports alone bind its first part."""
+        """Return binding, local name and rest of a dotted name. None unless only imports bind its first part."""
         dotted = dotted_name(node)
         root, _, rest = dotted.partition(".")
         scope = self.get_metadata(metadata.ScopeProvider, first_name(node), None) if dotted else None
@@ -64,7 +64,7 @@ class ScopedTransformer(cst.CSTTransformer):
         return Binding(old, self.names.find_successor(old, imported=True) or old)
 
     def get_full_name(self, node: cst.CSTNode) -> str:
-        """Return the dotted name of an expression before porting; empty if no import binds its first name."""
+        """Return the dotted name of an expression before porting. Empty if no import binds its first name."""
         resolved = self.resolve_name(node)
         if resolved is None:
             return ""
@@ -78,14 +78,14 @@ class ScopedTransformer(cst.CSTTransformer):
         self.changes.append(NameChange(line=start.line, old=old, new=new, notation=notation, prints=prints))
 
     def means_package(self, package: str, node: cst.CSTNode) -> bool:
-        """True if the name of a package is bound to that package alone at a node."""
+        """True if the name of a package is bound only to that package at a node."""
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = {self._find_binding(assignment, package) for assignment in scope[package]} if scope else set()
         return bound == {Binding(package, package)}
 
 
 def dotted_name(node: cst.CSTNode | None) -> str:
-    """Return ``a.b.c`` for a name or a chain of attributes; empty for any other expression."""
+    """Return ``a.b.c`` for a name or a chain of attributes. Empty for any other expression."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)

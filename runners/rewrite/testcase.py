@@ -1,8 +1,8 @@
-"""Bring a testcase to another release (port) or to another device (retarget). Pure.
+"""Rewrite a testcase for another release (port) or another device (retarget). Pure.
 
-Porting replaces names that moved between releases, in both directions, where the replacement is exact. A ported
-testcase is a text of its own: it is run and shown as such, with every replacement, and never takes the original's
-place. A testcase that cannot be written exactly in the other release's names is not ported at all.
+Porting replaces names that moved between releases, in both directions, if the replacement is exact. A ported testcase
+is a separate text. It is run and shown as such, with every replacement, and never replaces the original. A testcase
+that cannot be written exactly in the other release's names is not ported at all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ported:
-    """A testcase written for another release, and each replacement that was made."""
+    """A testcase written for another release, and each replacement."""
 
     testcase: Testcase
     substitutions: tuple[Substitution, ...]
@@ -52,17 +52,17 @@ class Ported:
 
     @property
     def prints_all(self) -> bool:
-        """True if the ported testcase prints all that the posted one prints."""
+        """True if the ported testcase prints everything that the posted one prints."""
         return all(one.prints for one in self.substitutions)
 
 
 def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: str = "") -> Ported | None:
     """Write a testcase in the names of a release.
 
-    ``said`` is the output of the release on an earlier port: names that it reports as missing are mended as well, and
-    so are flags that it rejects as misspelt.
+    ``said`` is the output of the release on an earlier port. Names that it reports as missing, and flags that it
+    rejects as misspelt, are fixed as well.
 
-    Return None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
+    None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
     parsed.
     """
     names, idioms = build_names(version, toolchain.DRIFT), _choose_lost(toolchain.REWRITING.idioms(version), said)
@@ -83,7 +83,7 @@ def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: 
 
 
 def _choose_lost(idioms: Idioms, said: str) -> Idioms:
-    """Keep the attributes that the release has named as missing."""
+    """Keep only the attributes that the release reported as missing."""
     if idioms.lost_message is None:
         return idioms
     named = {name for found in idioms.lost_message.finditer(said[-MAX_SAID_CHARS:]) for name in found.groups()}
@@ -95,9 +95,9 @@ _SAME_FLAG = 0.9
 
 
 def _read_misspelt(toolchain: Toolchain, idioms: Idioms, said: str) -> Iterator[Rename]:
-    """The flags that the release rejects, and the nearly equal flags that it proposes for them.
+    """Return the flags that the release rejects, with the nearly equal flags that it proposes.
 
-    A flag of another release is no misspelling, and names that differ in a digit are different flags.
+    A flag of another release is not a misspelling. Names that differ in a digit are different flags.
     """
     if idioms.proposed_flag is None:
         return
@@ -126,7 +126,7 @@ def _locate_change(change: NameChange, where: str) -> Substitution:
 
 
 def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
-    """Return the testcase for ``device`` with its inputs untouched; None if that is impossible or not needed."""
+    """Return the testcase for ``device`` with the same inputs. None if that is impossible or unnecessary."""
     return find_toolchain(testcase.toolchain).REWRITING.retarget(testcase, device)
 
 

@@ -18,13 +18,13 @@ class NameChange:
     old: str
     new: str
     notation: bool = False
-    """True for a change of notation, after which the program is the same: no other function is called."""
+    """True for a change of notation only: the program remains the same, and no other function is called."""
     prints: bool = True
     """False if the program no longer prints what it printed here."""
 
 
 class Unportable(Exception):
-    """The text uses a name that is gone and has no exact replacement. The message is the name."""
+    """The text uses a removed name without an exact replacement. The message is the name."""
 
 
 Steps = tuple[tuple[str, ...], ...]
@@ -33,12 +33,12 @@ Steps = tuple[tuple[str, ...], ...]
 def port_steps(
     steps: Steps, files: Mapping[str, str], flags: Sequence[Rename], idioms: Idioms
 ) -> tuple[Steps, list[NameChange]]:
-    """Replace programs and flags by the names that the release knows, and add the flags that it needs.
+    """Replace programs and flags by the release's names, and add the flags that it needs.
 
-    Files and values stay.
+    Files and values are kept.
 
     Raises:
-        Unportable: a flag is gone and has no exact successor.
+        Unportable: a removed flag has no exact successor.
     """
     changes: list[NameChange] = []
     ported = tuple(
@@ -93,7 +93,7 @@ def _port_pipeline(word: str, idioms: Idioms, number: int, changes: list[NameCha
 
 
 def select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
-    """Return the flags of a program by name. A flag of all programs has no ``of``."""
+    """Return the flags of a program by name. A flag of all programs has an empty ``of``."""
     return {flag.old: flag for flag in reversed(flags) if not flag.of or flag.of in program}
 
 
@@ -116,10 +116,10 @@ def _port_words(words: Sequence[str], flags: dict[str, Rename], number: int, cha
 
 
 def port_flag(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
-    """Return a word of a command line after all renames; empty for a flag that the release does without.
+    """Return a word of a command line after all renames. Empty for a flag that the release does not need.
 
     Raises:
-        Unportable: the flag is gone and has no exact successor.
+        Unportable: a removed flag has no exact successor.
     """
     for _ in range(_LONGEST_CHAIN):
         following = _port_word(word, flags, number, changes)
@@ -130,7 +130,7 @@ def port_flag(word: str, flags: dict[str, Rename], number: int, changes: list[Na
 
 
 def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
-    """Return the word after one rename; empty for a flag that the release does without."""
+    """Return the word after one rename. Empty for a flag that the release does not need."""
     if not word.startswith("-"):
         return word
     whole = _use_two_dashes(word)
@@ -146,7 +146,7 @@ def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[N
 
 
 _PIPELINE = "--pass-pipeline"
-"""The flag whose value names passes. Each pass is a flag too, by which it runs alone."""
+"""The flag whose value names passes. Each pass is also a flag that runs it alone."""
 _PASS = re.compile(r"(?<![\w.=-])[a-z][\w-]*(?![\w=.])")
 
 
@@ -196,7 +196,7 @@ _CODE = re.compile(r'(?:[^"/]|"(?:[^"\\]|\\.)*"|/(?!/)|")*')
 
 
 def _split_comment(line: str) -> tuple[str, str]:
-    """Split a line before its ``//``. In a string ``//`` begins no comment."""
+    """Split a line before its ``//``. Inside a string, ``//`` does not begin a comment."""
     found = _CODE.match(line)
     at = found.end() if found else 0
     return line[:at], line[at:]

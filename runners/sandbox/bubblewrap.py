@@ -1,10 +1,10 @@
-"""The engine without a daemon or an image: bubblewrap, hardened.
+"""Run bubblewrap, hardened, as an engine without a daemon or an image.
 
-Two weaknesses of plain ``bwrap`` were measured: as real root it keeps uid 0, so the process limit does not hold, and
-its own environment is readable inside. So bwrap gets an empty environment, and each probe a control group of its own.
-As root, bwrap does the mounts (the store may lie below a private home). The process then drops for good to a user
-of its own, without groups and capabilities. As an ordinary user, a user namespace gives the same and is closed behind
-the process.
+Two weaknesses of plain ``bwrap`` were measured: as real root it keeps uid 0, so the process limit has no effect, and
+its own environment is readable inside. So bwrap gets an empty environment, and each probe gets its own control group.
+As root, bwrap does the mounts (the store may be below a private home). Then the process permanently becomes its own
+user, without groups and capabilities. For an ordinary user, a user namespace has the same effect, and is closed
+behind the process.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Bubblewrap:
         return _find_problem()
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start the process, wait for its end, kill everything that is left, and report.
+        """Start the process, wait for its end, kill what remains, and report.
 
         Raises:
             InfraError: bwrap could not start the process.
@@ -119,13 +119,13 @@ def _find_problem() -> str | None:
 
 
 class _RunningBwrap:
-    """A running bwrap, and process 1 inside once its mounts are done."""
+    """A running bwrap, and process 1 inside after its mounts are complete."""
 
     def __init__(self, process: subprocess.Popen[bytes], status: BinaryIO) -> None:
         self.process = process
         self.status = status
         self.inside: int | None = None
-        """Descriptor of process 1 inside. A kill of process 1 ends the whole namespace."""
+        """Descriptor of process 1 inside. Killing process 1 ends the whole namespace."""
 
     def join_group(self, group: cgroup.Cgroup | None) -> None:
         """Wait until bwrap has made process 1, and put process 1 into the group.
@@ -146,7 +146,7 @@ class _RunningBwrap:
             raise InfraError("bwrap could not start: its first process was killed") from None
 
     def has_executed(self) -> bool:
-        """True if the process itself ran, and not bwrap alone: only then does bwrap report an exit code."""
+        """True if the process itself ran, and not only bwrap. Only then does bwrap report an exit code."""
         return b"exit-code" in self.status.read()
 
     def kill(self) -> None:
@@ -169,8 +169,8 @@ class _RunningBwrap:
 def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_RunningBwrap]:
     """Start bwrap, wait until its mounts are done and process 1 is in the group; kill everything on exit.
 
-    Process 1 joins the group while it waits for a byte: from then on the group counts everything that it does. bwrap
-    itself has to report the end of the process, so it stays outside the limits.
+    Process 1 joins the group while it waits for a byte. From then on, the group counts everything that it does. bwrap
+    itself must report the end of the process, so it is not limited.
     """
     with contextlib.ExitStack() as stack:
         status, status_w = _open_pipe(stack)
@@ -195,7 +195,7 @@ def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_Ru
             stderr=subprocess.PIPE,
             env={},
             pass_fds=(*options.values(), *files.values()),
-            start_new_session=True,  # the terminal sends Ctrl-C to us only
+            start_new_session=True,  # the terminal sends Ctrl-C only to us
         )
         running = _RunningBwrap(process, status)
         stack.callback(running.kill)
@@ -223,14 +223,14 @@ def _open_pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
 
 @dataclass(slots=True)
 class _BubblewrapSession:
-    """A running bwrap. ``began`` is the time of its start, so the time of the first request includes the start."""
+    """A running bwrap. ``began`` is the time of its start, so the first request's time includes the start."""
 
     running: _RunningBwrap
     group: cgroup.Cgroup | None
     memory_bytes: int
     began: float | None
     cpu_s: float = 0.0
-    """Processor time that has been counted."""
+    """Processor time that was counted already."""
 
     def send_request(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
         """See ``contract.SandboxSession``. With an empty ``closing`` this is the only request."""

@@ -1,4 +1,4 @@
-"""Build the command line with which bubblewrap runs one process."""
+"""Build the command line by which bubblewrap runs one process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from runners.sandbox.limits.users import NOBODY
 
 MAX_OPEN_FILES = 4096
 MAX_PROCESSES_OF_NOBODY = 16384
-"""Ceiling for all sandboxes of this machine together, as for containers. The control group limits each probe."""
+"""Limit for all sandboxes of this machine together, as for containers. The control group limits each probe."""
 _PROCESSORS = "/sys/devices/system/cpu"
-"""Tells libraries the number of processors. Containers show all of /sys, read-only."""
+"""Shows the number of processors to libraries. Containers show all of /sys, read-only."""
 
 
 def build_command_line(
@@ -49,10 +49,10 @@ def _read_help() -> str:
 def build_identity_options(*, root: bool, help_text: str) -> list[str]:
     """Return options that change the identity of the process.
 
-    ``--unshare-all`` is not used: it adds a user namespace in which uid 0 stays outside.
+    ``--unshare-all`` is not used, because it adds a user namespace that keeps uid 0 outside.
     """
     if root:
-        # setpriv needs these capabilities to drop all others, and then drops these too.
+        # setpriv needs these capabilities to drop all others, and then also drops these.
         return ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     nested = ["--disable-userns"] if "--disable-userns" in help_text else []  # since 0.8.0; seccomp refuses it too
     return ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), *nested]
@@ -78,7 +78,7 @@ def build_mount_options(
         options += [*_make_parents(_PROCESSORS), "--ro-bind", _PROCESSORS, _PROCESSORS]
     for path, target in skeleton.read_host_links().items():
         options += ["--symlink", target, path]
-    # POSIX queues exist without this mount too, but only the mount lets a session see a queue that was left behind.
+    # POSIX queues exist without this mount too, but a session can see leftover queues only through the mount.
     options += ["--proc", "/proc", "--dev", "/dev", "--mqueue", "/dev/mqueue"]
     for node in devices:
         options += ["--dev-bind-try", node, node]
@@ -93,7 +93,7 @@ def build_mount_options(
 
 
 def _make_parents(path: str) -> list[str]:
-    """Return options for the directories above a mount point. bwrap's own would be accessible to root alone."""
+    """Return options for the directories above a mount point. Only root could access those that bwrap makes."""
     above = [str(parent) for parent in reversed(PurePosixPath(path).parents) if str(parent) != "/"]
     return [word for parent in above for word in ("--perms", "0755", "--dir", parent)]
 
@@ -104,7 +104,7 @@ def build_inner_argv(spec: SandboxSpec, *, user: int, root: bool, grouped: bool)
     if grouped:
         limits += [f"--nproc={cap_limit(RLIMIT_NPROC, MAX_PROCESSES_OF_NOBODY)}"]
     else:
-        # The best limits without a control group: memory of each process alone, and processes per namespace.
+        # The best limits without a control group: memory per process, and processes per namespace.
         processes = cap_limit(RLIMIT_NPROC, spec.limits.processes)
         limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={processes}"]
     identity = ["--reuid", str(user), "--regid", str(NOBODY), "--clear-groups"]

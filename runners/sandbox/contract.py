@@ -1,4 +1,4 @@
-"""The contract that every sandbox engine keeps. The rest of ``runners`` relies on the contract alone."""
+"""Define the contract of every sandbox engine. The rest of ``runners`` relies only on this contract."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.core.protocol import Ended, Limits
 class Mount:
     """A host directory or file that the sandbox shows at ``guest`` (an absolute path), read-only by default.
 
-    ``writable`` is for builds of a toolchain only, never for a testcase: files written there stay on the host, and
+    ``writable`` is only for builds of a toolchain, never for a testcase. Files written there remain on the host, and
     only the length of each file is limited.
     """
 
@@ -28,35 +28,33 @@ SCRATCH = ("/work", "/tmp", "/dev/shm")
 """The only writable directories inside: private, empty at the start, each capped at ``Limits.disk_bytes``."""
 
 WORK = "/work"
-"""The working directory at the start. An engine without a file system of its own uses a private temporary
-directory."""
+"""The initial working directory. An engine without its own file system uses a private temporary directory."""
 
 
 MAX_ENVIRONMENT_BYTES = 64 * 1024
-"""Limit on all names and values together. Engines pass them as arguments, and the kernel allows 128 KiB for each
-argument (execve(2))."""
+"""Limit on all names and values together. They are passed as arguments of at most 128 KiB each (execve(2))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """One process to start. The spec lists everything that the process sees."""
+    """One process to start. The specification lists everything that the process sees."""
 
     argv: tuple[str, ...]
     """Program and arguments, with paths as seen inside."""
     mounts: tuple[Mount, ...]
     environment: dict[str, str] = field(default_factory=dict)
-    """The whole environment. Engines add PATH and HOME only (``none`` also TMPDIR, container programs also HOSTNAME
+    """The whole environment. Engines add only PATH and HOME (``none`` also TMPDIR, container programs also HOSTNAME
     and TERM)."""
     stdin: bytes = b""
-    """Written completely. The stream then stays open until the process ends, so its end means that the host is gone.
-    A blank line after that means that the processor time is used up: the process has ``cpu_time.GRACE_S`` seconds to
-    report where it is, and is then killed."""
+    """Written completely. The stream then remains open until the process ends, so its end means that the host is
+    gone. A later blank line means that the processor time is used up. Then the process has ``cpu_time.GRACE_S``
+    seconds to report its position before it is killed."""
     limits: Limits = field(default_factory=Limits)
-    """Without ``cpu_s`` an engine does not limit processor time: builds of a compiler keep every processor busy."""
+    """Without ``cpu_s``, an engine does not limit processor time: builds of a compiler keep every processor busy."""
     devices: tuple[str, ...] = ()
     """Device files of one accelerator (``/dev/nvidia0`` …) that the process may use."""
     run_id: str = ""
-    """Label of everything that the engine creates, so that leftovers of a killed run can be found."""
+    """Label of everything that the engine creates. It identifies the leftovers of a killed run."""
 
     def __post_init__(self) -> None:
         """
@@ -70,7 +68,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReport:
-    """How the process ended, seen from outside the guest's reach. ``stdout`` is the guest's, cut at the limit."""
+    """How the process ended, seen from outside the guest's reach. ``stdout`` is the guest's, up to the limit."""
 
     ended: Ended
     stdout: bytes
@@ -78,7 +76,7 @@ class EngineReport:
     peak_bytes: int = 0
     """Highest memory use by the engine's own counter, page cache included. 0 if the engine has no counter."""
     truncated: bool = False
-    """True if the output exceeded ``Limits.output_bytes``; the process was killed at that point."""
+    """True if the output exceeded ``Limits.output_bytes``. The process was killed at that point."""
     stderr: bytes = b""
     """The last bytes that the engine and the process wrote to standard error, for our own error messages."""
 
@@ -90,7 +88,7 @@ IDENTITY = "not root, no capabilities, no new privileges, no new user namespaces
 FILTERED = "dangerous system calls refused (seccomp)"
 COUNTED = "memory, process and processor-time limits by control group; the kernel reports a reached limit"
 LIMITED = "time and output are limited"
-"""Guarantees of more than one engine, in the words that SECURITY.md shows."""
+"""Guarantees of more than one engine, with the words of SECURITY.md."""
 
 
 class Engine(Protocol):
@@ -109,21 +107,21 @@ class Engine(Protocol):
 
     @property
     def remaps_paths(self) -> bool:
-        """True if mounts appear at their ``guest`` paths. False if there are no mounts and argv names host paths."""
+        """True if mounts appear at their ``guest`` paths. False if argv contains host paths instead."""
 
     @property
     def image(self) -> str:
-        """Digest of the file system that the process starts from; empty if that is the host's."""
+        """Digest of the initial file system. Empty if it is the host's."""
 
     @property
     def own_system(self) -> bool:
-        """True if the file system is an image with a system of its own instead of the host's ``/usr``."""
+        """True if the file system is an image with its own system instead of the host's ``/usr``."""
 
     def find_problem(self) -> str | None:
         """Return None if a self-test passed on this machine, else one sentence with the reason and the remedy."""
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start the process, wait for its end, kill everything that is left, and report.
+        """Start the process, wait for its end, kill what remains, and report.
 
         Raises:
             InfraError: the engine itself failed. Actions of the guest never cause this error.
@@ -131,17 +129,17 @@ class Engine(Protocol):
 
 
 ANSWER_END = b"\n\n"
-"""A blank line: the process in a session ends each answer with it."""
+"""A blank line. It ends each answer of the process in a session."""
 
 
 class SandboxSession(Protocol):
-    """One sandboxed process that answers one request after another."""
+    """One sandboxed process that answers requests in sequence."""
 
     def send_request(self, request: bytes, limits: Limits) -> EngineReport:
         """Write the request and read the answer up to `ANSWER_END`.
 
-        The time and output limits apply to this request alone. ``ended`` is ``Exited(0)`` if an answer came. Any
-        other value ends the session, ``OutOfMemory`` included.
+        The time and output limits apply only to this request. ``ended`` is ``Exited(0)`` if an answer came. Any other
+        value ends the session, ``OutOfMemory`` included.
 
         Raises:
             InfraError: the engine itself failed.
@@ -150,7 +148,7 @@ class SandboxSession(Protocol):
 
 @runtime_checkable
 class SessionEngine(Protocol):
-    """An engine that can also keep a sandbox open. Other engines start one sandbox per probe."""
+    """An engine that can also keep a sandbox open. Other engines start one sandbox for each probe."""
 
     def open_session(self, spec: SandboxSpec) -> AbstractContextManager[SandboxSession]:
         """Start the process; kill everything on exit.

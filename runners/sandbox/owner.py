@@ -1,8 +1,8 @@
 """Name containers, control groups and temporary directories after the process that made them.
 
-The name tells whether the maker still runs, so a later run can find and remove the leftovers of a killed one. A
-process id is valid neither in another PID namespace, such as a container that shares this machine's engine, nor after
-another boot. So the name has both, and names from elsewhere are judged by their age alone.
+The name shows whether the maker still runs, so a later run can find and remove the leftovers of a killed one. A
+process id is not valid in another PID namespace, such as a container that shares this machine's engine, or after
+another boot. So the name contains both. Names from elsewhere are judged only by their age.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ PREFIX = "reprobot"
 
 MAX_LIFE_S = 24 * 3600.0
 """Age at which a name from another PID namespace or boot counts as a leftover. No sandbox lives that long: a session
-ends after an hour, a build of a compiler after its own time limit (an hour by default)."""
+ends after an hour, and a build of a compiler after its own time limit (an hour by default)."""
 
 _serial = itertools.count(1)
 _PATTERN = rf"{PREFIX}-(\d+)-(\d+)-([0-9a-f]+\.\d+)-(\d+)-\d+"
 
 
 def _read_start_ticks(pid: int) -> int | None:
-    """Return the start of a process in clock ticks since boot, or None if there is no such process.
+    """Return the start of a process in clock ticks since boot. None if the process does not exist.
 
-    The value is field 22 of ``/proc/PID/stat``. The second field may contain spaces and brackets, hence the split at
-    the last bracket.
+    The value is field 22 of ``/proc/PID/stat``. The second field may contain spaces and brackets, so the text is
+    split at the last bracket.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -42,9 +42,9 @@ def _read_start_ticks(pid: int) -> int | None:
 
 
 def _read_process_space() -> str:
-    """Return ``BOOT.NAMESPACE``: the boot of the machine and the PID namespace in which our process ids are valid.
+    """Return ``BOOT.NAMESPACE``: the machine's boot and the PID namespace in which our process ids are valid.
 
-    The kernel reuses the number of a namespace that is gone. The process id and its start then still tell the maker.
+    The kernel reuses the number of a removed namespace. The process id and its start still identify the maker.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
@@ -60,7 +60,7 @@ def make_name() -> str:
 def is_leftover(name: str) -> bool:
     """True if ``name`` is from `make_name` and its maker is dead. A reused process id has another start.
 
-    The maker of a name from another PID namespace or boot cannot be seen; its resources are left for `MAX_LIFE_S`.
+    The maker of a name from another PID namespace or boot is not visible. Its resources are kept for `MAX_LIFE_S`.
     """
     match = re.fullmatch(_PATTERN, name)
     if match is None:
@@ -73,7 +73,7 @@ def is_leftover(name: str) -> bool:
 
 @contextlib.contextmanager
 def open_private_directory() -> Iterator[Path]:
-    """Create a temporary directory that only this user can enter; remove the directory on exit."""
+    """Create a temporary directory that only this user can enter. Remove the directory on exit."""
     path = Path(tempfile.gettempdir(), make_name())
     path.mkdir(mode=0o700)
     try:
@@ -83,7 +83,7 @@ def open_private_directory() -> Iterator[Path]:
 
 
 def find_leftover_processes(program: str) -> list[int]:
-    """Return ids of this user's processes of ``program`` whose command line has a name made by a dead process."""
+    """Return the ids of this user's processes of ``program`` whose command line names a dead maker."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

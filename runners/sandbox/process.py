@@ -1,4 +1,4 @@
-"""Exchange data with one child process under a deadline and an output limit, stoppable from a signal handler."""
+"""Exchange data with one child process under a deadline and an output limit. A signal handler can stop it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ_BYTES = 64 * 1024
 STDERR_BYTES = 16 * 1024
 FOREVER_S = float("inf")
 DRAIN_S = 2.0
-"""How long the pipes may stay open after the process has ended."""
+"""Time for which the pipes may remain open after the process has ended."""
 
 
 class Stopped(InfraError):
@@ -57,7 +57,7 @@ def stop_all_runs() -> None:
 
 
 class _Deferred(threading.local):
-    """State of the main thread: nesting of `defer_interrupts`, and whether a signal arrived meanwhile."""
+    """State of the main thread: nesting of `defer_interrupts`, and True if a signal arrived meanwhile."""
 
     depth = 0
     pending = False
@@ -68,7 +68,7 @@ _deferred = _Deferred()
 
 @contextlib.contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Delay KeyboardInterrupt until the block ends, so that a signal never leaves a clean-up half-way.
+    """Delay KeyboardInterrupt until the block ends, so that a signal never interrupts a clean-up.
 
     The signal still stops the run inside the block.
     """
@@ -86,7 +86,8 @@ def defer_interrupts() -> Iterator[None]:
 def handle_stop_signals() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP stop every run and then raise KeyboardInterrupt in the main thread.
 
-    Without these handlers a thread pool would wait for its probes to end, and SIGTERM would leave the probes running.
+    Without these handlers, a thread pool would wait for its probes to end, and SIGTERM would leave the probes
+    running.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -119,9 +120,9 @@ class Exchange:
     timed_out: bool
     truncated: bool
     answered: bool = False
-    """The process wrote the expected end of an answer, and runs on."""
+    """True if the process wrote the expected end of an answer and continues to run."""
     used_up: bool = False
-    """The processor time was used up before the process ended or answered."""
+    """True if the processor time was used up before the process ended or answered."""
 
     @property
     def last_words(self) -> str:
@@ -130,7 +131,7 @@ class Exchange:
 
 
 class _Stream:
-    """One output stream: its first ``limit`` bytes, or its last ones if ``keep_last``."""
+    """One output stream: its first ``limit`` bytes, or its last ones with ``keep_last``."""
 
     def __init__(self, limit: int, *, keep_last: bool = False) -> None:
         self.limit = limit
@@ -146,7 +147,7 @@ class _Stream:
 
 
 class _Loop:
-    """The selector loop: writes stdin, reads stdout and stderr, notices the end, the deadline and the stop switch."""
+    """The selector loop: writes stdin, reads stdout and stderr, detects the end, the deadline and the stop switch."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes, meter: Meter | None
@@ -179,7 +180,7 @@ class _Loop:
         os.close(self.pidfd)
 
     def run_until(self, deadline: float) -> bool:
-        """Return True if the process ended or answered; False at the deadline or over the output limit.
+        """Return True if the process ended or answered. Return False at the deadline or above the output limit.
 
         Raises:
             Stopped: the stop switch was pulled.
@@ -199,7 +200,7 @@ class _Loop:
         return False
 
     def _check_meter(self) -> float:
-        """Return the seconds until the next reading of the processor time. Read it now if that is due."""
+        """Return the seconds until the next reading of the processor time. Read it now if it is due."""
         if self.meter is None or self.used_up:
             return FOREVER_S
         now = time.monotonic()
@@ -260,10 +261,10 @@ def exchange_data(
 ) -> Exchange:
     """Write ``stdin`` and read the output until the process ends, ``wall_s`` is over or stdout exceeds the limit.
 
-    With a ``meter``, stop also when the processor time is used up: a blank line on stdin tells the process, and
-    reading goes on for `cpu_time.GRACE_S` seconds. With ``closing``, stop also when stdout ends with these bytes: the
-    process then runs on, and a further exchange may follow. All three streams must be pipes. The caller must kill the
-    process in its ``finally``; this function kills no process.
+    With a ``meter``, also stop when the processor time is used up: a blank line on stdin informs the process, and
+    reading continues for `cpu_time.GRACE_S` seconds. With ``closing``, also stop when stdout ends with these bytes:
+    the process continues to run, and a further exchange may follow. All three streams must be pipes. The caller must
+    kill the process in its ``finally``, because this function kills no process.
 
     Raises:
         Stopped: the stop switch was pulled.
@@ -318,7 +319,7 @@ def build_report(exchange: Exchange, *, began: float, oom_limit: int | None, pea
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """True if a process has ended. Unlike ``poll``, leave its id in use: `exchange_data` waits for that id."""
+    """True if a process has ended. Unlike ``poll``, keep its id in use, because `exchange_data` waits for that id."""
     if process.returncode is not None:
         return True
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -22,9 +22,9 @@ EngineName = Literal["auto", "docker", "podman", "bubblewrap", "gvisor", "none"]
 
 
 def list_sandboxes() -> tuple[Engine, ...]:
-    """Return every engine that confines, the preferred one first.
+    """Return every engine that isolates, the preferred one first.
 
-    gVisor comes last: it adds a kernel of its own, but costs seconds for each run, and its limits are coarser.
+    gVisor is last: it adds its own kernel, but each run takes seconds longer, and its limits are coarser.
     """
     return (
         ContainerEngine(name="docker"),
@@ -50,10 +50,10 @@ def check_engine_name(name: str) -> None:
 
 
 def select_engine(name: str) -> Engine:
-    """Return the engine of that name; for ``auto``, a sandbox that passes its self-test. Never ``none``.
+    """Return the engine of that name. For ``auto``, return a sandbox that passes its self-test, never ``none``.
 
-    ``auto`` takes bubblewrap where it lacks no guarantee: all sandboxes have equal guarantees then, and bubblewrap
-    costs the least for each run. Where bubblewrap lacks one, ``auto`` takes the first of `list_sandboxes`.
+    ``auto`` chooses bubblewrap if it lacks no guarantee: then all sandboxes have the same guarantees, and bubblewrap
+    is the fastest. Otherwise ``auto`` chooses the first of `list_sandboxes`.
 
     Raises:
         UserError: no engine has this name, or none of the candidates works here. The message has the reason and the
@@ -83,26 +83,25 @@ def _list_by_cost() -> list[Engine]:
 def use_image(name: str) -> None:
     """Make the engines of this process and its children run in the image ``name``. An empty name has no effect.
 
-    The name goes through ``REPROBOT_IMAGE``, as an operator would set it: processes that run jobs get that variable
-    and no other argument.
+    The name is stored in ``REPROBOT_IMAGE``, as an operator would set it, because processes that run jobs get only
+    that variable.
     """
     if name:
         os.environ["REPROBOT_IMAGE"] = name
 
 
 def remove_skeleton() -> bool:
-    """Remove the engines' own cache. Return False if a probe is running in it."""
+    """Remove the engines' own cache. Return False while a probe uses it."""
     return podman_store.remove_skeleton()
 
 
 def remove_leftovers() -> Sequence[str]:
-    """Remove containers, processes, control groups and directories of runs that were killed before they cleaned up.
+    """Remove the containers, processes, control groups and directories that killed runs left behind.
 
     Return one description per removed item.
     """
     removed = [f"container {name}" for name in containers.remove_leftover_containers()]
-    # bwrap that is killed between its fork and its message to the child leaves a child that waits for ever, in no
-    # control group.
+    # If bwrap is killed between its fork and its message to the child, the child waits forever, in no control group.
     for pid in owner.find_leftover_processes("bwrap"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -110,6 +109,6 @@ def remove_leftovers() -> Sequence[str]:
     removed += [f"control group {name}" for name in cgroup.find_leftover_groups() if cgroup.remove_group(name)]
     for path in owner.find_leftover_directories():
         try_remove_folder(path)
-        if not path.exists():  # a directory of another user stays
+        if not path.exists():  # another user's directory remains
             removed.append(f"directory {path}")
     return removed

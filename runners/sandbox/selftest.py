@@ -1,4 +1,4 @@
-"""Test that an engine really starts a sandbox on this machine, and that the sandbox holds the essentials."""
+"""Test that an engine really starts a sandbox on this machine, and that the sandbox has the essential properties."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ echo interfaces && cat /proc/net/dev
 """
 """Print the identity and the networks that a process inside sees. Runs in any image with a shell.
 
-gVisor's status does not say whether privileges can be gained; setpriv asks by the system call."""
+gVisor's status does not show whether privileges can be gained, so setpriv uses the system call.
+"""
 _LIMITS = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=64, disk_bytes=16 * 1024**2)
 
 
 def find_problem(engine: Engine) -> str | None:
-    """Return None if a sandbox started and the essentials hold in it; else one sentence with the reason."""
+    """Return None if a sandbox started with the essential properties. Otherwise one sentence with the reason."""
     spec = SandboxSpec(argv=("/bin/sh", "-c", _LOOK), mounts=(), limits=_LIMITS, run_id="selftest")
     return _find_problem(engine, spec)
 
 
 def _find_problem(engine: Engine, spec: SandboxSpec) -> str | None:
-    """Return the problem that two attempts have. A kill, as on an exhausted machine, says nothing on the engine."""
+    """Return the problem of two attempts. A kill, as on an exhausted machine, is not evidence against the engine."""
     problem, may_pass = _try_once(engine, spec)
     return _try_once(engine, spec)[0] if may_pass else problem
 
 
 def _try_once(engine: Engine, spec: SandboxSpec) -> tuple[str | None, bool]:
-    """Return the problem, and whether another attempt may have none."""
+    """Return the problem, and True if another attempt may succeed."""
     try:
         report = _run_uninterrupted(engine, spec)
     except (InfraError, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
-            raise  # this process is short of memory: no engine is at fault
+            raise  # this process is short of memory, which is not the engine's fault
         return f"its self-test could not start: {error}", True
     if report.ended != Exited(code=0):
         words = report.stderr.decode("utf-8", "replace").strip()[-300:]
@@ -60,10 +61,10 @@ _FEW = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=24, disk_bytes=16
 
 
 def find_missing_limits(engine: Engine) -> str | None:
-    """Return None if an engine that sets the limits itself really limits processes; else one sentence.
+    """Return None if an engine that sets the limits itself really limits processes. Otherwise one sentence.
 
-    For an ordinary user on control groups of version 1, podman accepts the options and ignores them. Memory would
-    then have no limit either.
+    For an ordinary user with version 1 of control groups, podman accepts the options and ignores them. Then memory
+    has no limit either.
     """
     spec = SandboxSpec(argv=("/bin/sh", "-c", _CROWD), mounts=(), limits=_FEW, run_id="selftest")
     try:
@@ -97,10 +98,10 @@ true
 
 
 def find_step_problem(engine: Engine) -> str | None:
-    """Run the test of `find_problem` in a step that the supervisor starts; the step must not reach the supervisor.
+    """Run the test of `find_problem` in a step that the supervisor starts. The step must not reach the supervisor.
 
-    This test is for an engine whose process 1 has more rights than a testcase. Linux keeps processes of one user
-    apart if one of them asks for it; a kernel of another make has to show that it does.
+    This test is for an engine whose process 1 has more rights than a testcase. Linux isolates processes of one user
+    if one of them requests it. Another kernel must show that it does.
     """
     prefix = Path(sys.base_prefix).resolve()
     home = "/usr" if prefix == Path("/usr") else "/opt/python"
@@ -119,7 +120,7 @@ def find_step_problem(engine: Engine) -> str | None:
 
 
 def list_breaches(output: str) -> list[str]:
-    """Return one clause per essential that the output of the self-test shows broken."""
+    """Return one clause for each essential property that the output of the self-test shows to be missing."""
     status, _, rest = output.partition("interfaces\n")
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     value = {name: text.split() for name, text in fields.items()}

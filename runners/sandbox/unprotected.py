@@ -1,6 +1,6 @@
-"""The engine ``none``: the testcase runs as the user of this process.
+"""Run the testcase as the user of this process: the engine ``none``.
 
-For code that the user would run by hand anyway.
+It is for code that the user would run by hand anyway.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Unprotected:
         return None
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start the process, wait for its end, kill every process that can be found, and report.
+        """Start the process, wait for its end, kill all processes that are found, and report.
 
         Raises:
             InfraError: the run was stopped from outside.
@@ -62,7 +62,7 @@ class Unprotected:
             _open_group(spec) as group,
             _start_process(spec, str(work)) as process,
         ):
-            # The process waits for its job, so the limits hold before any step starts.
+            # The process waits for its job, so the limits apply before any step starts.
             try:
                 if group is not None:
                     group.add(process.pid)
@@ -84,7 +84,7 @@ class Unprotected:
 
 @contextlib.contextmanager
 def _open_group(spec: SandboxSpec) -> Iterator[cgroup.Cgroup | None]:
-    """Create a control group if possible: it limits all processes together and finds all of them to kill."""
+    """Create a control group if possible. It limits all processes together, and finds all of them to kill."""
     try:
         group = cgroup.create_group(owner.make_name(), spec.limits)
     except OSError:

@@ -1,4 +1,4 @@
-"""The toolchains: one folder for each compiler, with the facts about that compiler.
+"""List the toolchains. Each compiler has one folder with the facts about it.
 
 A toolchain satisfies `runners.core.toolchain.contract.Toolchain`, as a module or as an object of a class that
 inherits its defaults. To add a toolchain, write one and add it to `TOOLCHAINS` (docs/add-a-toolchain.md).
@@ -22,7 +22,7 @@ __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain"
 TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": PlainPython()}
 
 ALL_FAILURES = unite_vocabularies(toolchain.FAILURES for toolchain in TOOLCHAINS.values())
-"""The vocabulary for reports, which are read before their compiler is known."""
+"""The vocabulary for reports. They are read before their compiler is known."""
 
 
 def find_toolchain(name: str) -> Toolchain:
@@ -49,7 +49,7 @@ def find_drift(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
 
 
 def find_device(toolchain: Toolchain, text: str) -> Device | None:
-    """Return the device that a reporter's word stands for."""
+    """Return the device that a reporter's word means."""
     word = text.strip().lower()
     return next((d for d in toolchain.DEVICES if word == d.name or word in d.aliases), None)
 
@@ -57,7 +57,7 @@ def find_device(toolchain: Toolchain, text: str) -> Device | None:
 def make_canary_testcase(toolchain: Toolchain, version: str, requirements: Sequence[str] = ()) -> Testcase:
     """Return the canary as a testcase, after the canaries of the required packages.
 
-    On a build that cannot generate code, the toolchain's canary runs passes only.
+    On a build that cannot generate code, the toolchain's canary only runs passes.
     """
     packages = list_package_canaries(requirements)
     bundle = toolchain.find_bundle(version)

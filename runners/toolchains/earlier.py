@@ -1,6 +1,7 @@
-"""Builds of a compiler that exist, and that are not offered here: too old, or without wheels for this machine.
+"""List existing builds of a compiler that are not offered here: too old, or without wheels for this machine.
 
-``earlier.json`` in a toolchain's folder lists them. A report that no offered build can run is told which one could.
+``earlier.json`` in a toolchain's folder lists them. If no offered build can run a report, the answer names a build
+that could.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class EarlierBuild:
 
     @property
     def version(self) -> Version | None:
-        """The version of the tag; None for a tag with a date instead of a version."""
+        """The version of the tag. None for a tag with a date instead of a version."""
         found = re.fullmatch(r"v(\d+(?:\.\d+)+)", self.tag)
         return Version(found[1]) if found else None
 
 
 @cache
 def list_earlier_builds(toolchain: str) -> tuple[EarlierBuild, ...]:
-    """Return the listed builds of a toolchain, oldest first; empty without a list."""
+    """Return the listed builds of a toolchain, oldest first. Empty without a list."""
     file = resources.files("runners.toolchains") / toolchain / "earlier.json"
     if not toolchain.isidentifier() or not file.is_file():
         return ()
@@ -40,7 +41,7 @@ def list_earlier_builds(toolchain: str) -> tuple[EarlierBuild, ...]:
 
 
 def find_earlier_build(toolchain: str, day: date | None, *, before: str | None = None) -> EarlierBuild | None:
-    """Return the newest listed build up to a day, of a version before ``before``; None if there is none."""
+    """Return the newest listed build up to a day, of a version before ``before``. None without one."""
     fitting = (
         build
         for build in list_earlier_builds(toolchain)
@@ -51,5 +52,5 @@ def find_earlier_build(toolchain: str, day: date | None, *, before: str | None =
 
 
 def find_last_day(toolchain: str) -> date:
-    """Return the day of the newest listed build: later reports are about builds that are offered here."""
+    """Return the day of the newest listed build. Later reports are about builds that are offered here."""
     return max((build.day for build in list_earlier_builds(toolchain)), default=date.min)

@@ -1,4 +1,4 @@
-"""Canaries of the large packages that testcases require: each shows that the package loads and computes here."""
+"""Define canaries of the large packages that testcases require. Each shows that its package works here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The one entry that runs a plan on this machine: engine, store and toolchains put together.
+"""Run a plan on this machine: the only entry, which combines engine, store and toolchains.
 
-``bot`` hands in a `Plan` and gets an `Investigation`; everything between is on this side of the trust boundary. Start
+``bot`` passes a `Plan` and gets an `Investigation`. Everything between is on this side of the trust boundary. Start
 reading at `Workbench.run` (``workbench.py``).
 """
 

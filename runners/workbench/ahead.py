@@ -1,9 +1,9 @@
-"""Make runs before their turn, while processors are idle.
+"""Make runs early, while processors are idle.
 
-An investigation asks for one run after another, and some of its next runs are known before the last ones end: the
-reruns that confirm an answer, the diagnosis of a failure. `RunsAhead` makes them early. Which runs an investigation
-asks for, and in which order, is decided without it: only the time differs. A run that was made early and is never
-asked for is no evidence, and is dropped.
+An investigation requests one run after another. Some of its next runs are known before the last ones end: the reruns
+that confirm an answer, the diagnosis of a failure. `RunsAhead` makes them early. It does not affect which runs an
+investigation requests, or their order; only the time differs. An early run that is never requested is not evidence,
+and is dropped.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ class Withdrawn(InfraError):
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A run that waits for a slot. It is no longer early once a caller waits for it."""
+    """A run that waits for a slot. It stops being early when a caller waits for it."""
 
     early: bool
 
 
 class Slots:
-    """The runs that may be made at the same time. A run whose turn it is goes before the others.
+    """The runs that may be made at the same time. Requested runs go before early ones.
 
-    Early runs leave ``kept`` slots to the others until `open_all`: a search needs one slot at a time, and would wait
-    for the end of an early run otherwise.
+    Early runs leave ``kept`` slots free until `open_all`. A search needs one slot at a time, and would otherwise wait
+    for the end of an early run.
     """
 
     def __init__(self, count: int, *, kept: int = 0) -> None:
         self._free = max(1, count)
         self._for_early = self._free - kept
-        """Slots that early runs may take now."""
+        """Slots that are open to early runs now."""
         self._kept = kept
         self._waiting: set[_Turn] = set()
         self._changed = threading.Condition()
 
     @property
     def waiting(self) -> int:
-        """The number of runs whose turn it is, and that wait for a slot."""
+        """The number of requested runs that wait for a slot."""
         return sum(not turn.early for turn in self._waiting)
 
     @contextmanager
@@ -57,7 +57,7 @@ class Slots:
             self._waiting.add(turn)
             self._changed.wait_for(lambda: self._is_next(turn))
             self._waiting.discard(turn)
-            taken = int(turn.early)  # a run that began early keeps its place among the early ones
+            taken = int(turn.early)  # a run that began early continues to count as early
             self._free -= 1
             self._for_early -= taken
         try:
@@ -72,13 +72,13 @@ class Slots:
         return self._free > 0 and not (turn.early and (self._for_early <= 0 or self.waiting))
 
     def call(self, turn: _Turn) -> None:
-        """Note that it is the turn of a run that may be waiting."""
+        """Mark a run, which may be waiting, as requested."""
         with self._changed:
             turn.early = False
             self._changed.notify_all()
 
     def open_all(self) -> None:
-        """Let early runs take every slot."""
+        """Open every slot to early runs."""
         with self._changed:
             self._for_early += self._kept
             self._kept = 0
@@ -98,9 +98,9 @@ class RunsAhead:
         self._searched = threading.Event()
 
     def expect(self, request: RunRequest, *, wanted: Callable[[], bool] = lambda: True) -> None:
-        """Make a run early that will be asked for. Each call stands for one run.
+        """Make a run early that will be requested. Each call means one run.
 
-        The run is not made if ``wanted`` is false when its turn comes.
+        The run is not made if ``wanted`` is false when it would begin.
         """
         turn = _Turn(early=True)
         future = self._executor.submit(self._make, request, turn, wanted)
@@ -108,11 +108,11 @@ class RunsAhead:
             self._made.setdefault(make_key(request), []).append((future, turn))
 
     def execute(self, request: RunRequest) -> RunResult:
-        """Make a run whose turn it is, or return the result of the same run that was made early."""
+        """Make a requested run, or return the result of the same run if it was made early."""
         return self._answer(request, early=False)
 
     def execute_early(self, request: RunRequest) -> RunResult:
-        """Do the same for a run that lets the runs pass whose turn it is.
+        """Do the same for a run that yields to requested runs.
 
         Raises:
             Withdrawn: the investigation has ended.
@@ -120,12 +120,12 @@ class RunsAhead:
         return self._answer(request, early=True)
 
     def finish_search(self) -> None:
-        """Let early runs use all processors: no search waits for one any more."""
+        """Let early runs use all processors, because no search needs one any more."""
         self._searched.set()
         self._slots.open_all()
 
     def wait_for_search(self) -> None:
-        """Wait until the search has made its runs, or has been given up."""
+        """Wait until the search has made its runs, or was given up."""
         self._searched.wait()
 
     def _answer(self, request: RunRequest, *, early: bool) -> RunResult:
@@ -146,12 +146,12 @@ class RunsAhead:
             return self._execute(request)
 
     def withdraw(self) -> None:
-        """Make no further run early. Runs under way end by themselves."""
+        """Make no further run early. Runs under way are not stopped."""
         self._withdrawn = True
         self._searched.set()
         self._slots.open_all()
 
 
 def make_key(request: RunRequest) -> bytes:
-    """The whole request, with its limits and its sandbox: an equal request alone may take its result."""
+    """Return the whole request as a key, limits and sandbox included. Only an equal request may use its result."""
     return msgspec.json.encode(request, order="deterministic")

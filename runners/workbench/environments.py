@@ -1,4 +1,4 @@
-"""A release → its environment, in which the canary of the toolchain has passed."""
+"""Find the environment of a release, in which the toolchain's canary has passed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CANARY_LIMITS = Limits(wall_s=120)
 
 
 def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
-    """Return the environment of a release with the testcase's requirements, or the reason why there is none.
+    """Return the environment of a release with the testcase's requirements, or the reason for its absence.
 
     The day of the report chooses the versions of large packages. The files of an environment are compared with its
-    record once (some 0.07 s), not for each run.
+    record once (about 0.07 s), not for each run.
     """
     requirements = pin_layers(testcase.requirements, machine.day)
     name = (testcase.toolchain, version, requirements)
@@ -55,7 +55,7 @@ def _check_environment(
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
     if any(Requirement(text).name in toolchain.OPEN_DEPENDENCIES for text in requirements):
-        return environment  # whether the release works with this package is the question
+        return environment  # the run decides whether the release works with this package
     program = make_canary_testcase(toolchain, environment.version, requirements)
     key = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
     failed = machine.canaries.check_once(key, lambda: run_canary(machine, environment, program, requirements))
@@ -63,11 +63,11 @@ def _check_environment(
 
 
 def find_release(machine: Machine, toolchain: str, version: str) -> Release:
-    """Return a listed build between releases, which is provided now; else a release of the catalogue.
+    """Return a listed build between releases, provided now, or else a release of the catalogue.
 
     Raises:
-        Unbuildable: the build cannot be had.
-        InfraError: the build cannot be had at the moment.
+        Unbuildable: the build is not available.
+        InfraError: the build is not available at the moment.
     """
     if version in machine.registry:
         return machine.registry.provide_release(version)
@@ -75,9 +75,9 @@ def find_release(machine: Machine, toolchain: str, version: str) -> Release:
 
 
 def find_younger_packages(machine: Machine, name: str, version: str) -> dict[str, tuple[str, str]]:
-    """Return the packages that an installation on the day of the report gets in newer versions: name → both versions.
+    """Return the packages of which an installation on the report's day gets newer versions: name → both versions.
 
-    Nothing where that cannot be found out, as without a network: then no run follows.
+    Empty if this cannot be determined, for example without a network. Then no run follows.
     """
     if machine.day is None or version in machine.registry:
         return {}
@@ -87,7 +87,7 @@ def find_younger_packages(machine: Machine, name: str, version: str) -> dict[str
 
 
 def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:
-    """Provide a listed build and its environment. Failures are reported when the build is run."""
+    """Provide a listed build and its environment. The run of the build reports failures."""
     with contextlib.suppress(ReprobotError):
         machine.store.get_environment(
             machine.registry.provide_release(name), pin_layers(testcase.requirements, machine.day)

@@ -1,4 +1,4 @@
-"""The parts of this machine that running needs, opened once."""
+"""Open, once, the parts of this machine that runs need."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Machine:
     run_id: str
     canaries: Canaries
     ready: dict[tuple[str, str, tuple[str, ...]], tuple[Environment, str]] = field(default_factory=dict)
-    """Toolchain, version and requirements → the environment whose canary has passed, and the identity of its copy."""
+    """Toolchain, version and requirements → the environment whose canary passed, and the identity of its copy."""
     sessions: SessionPool = field(default_factory=SessionPool)
     """Sandboxes that stay open between the runs of one plan."""
     driver: Driver | None = None
     """The software Vulkan driver, if the machine has one."""
     history: str = ""
-    """A clone of the toolchain's repository that is used in place of the configured one."""
+    """A clone of the toolchain's repository that replaces the configured one."""
     day: date | None = None
-    """Day of the report under investigation. It chooses the versions of large packages."""
+    """Day of the investigated report. It chooses the versions of large packages."""
     registry: BuildRegistry = field(default_factory=BuildRegistry)
     """Builds between releases that were listed for a search."""
 
@@ -47,6 +47,6 @@ class Machine:
         return (*(f"the sandbox gives up: {loss}" for loss in self.engine.limitations), *image)
 
     def list_stand_ins(self, toolchain: Toolchain) -> tuple[str, ...]:
-        """The devices here that stand in for an absent one: the toolchain's, and the software Vulkan device."""
+        """Return the devices here that replace an absent one: the toolchain's, and the software Vulkan device."""
         software = [one.name for one in toolchain.DEVICES if one.hardware is VULKAN and one.linked]
         return (*toolchain.STAND_INS, *(software if self.driver is not None else ()))

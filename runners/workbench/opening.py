@@ -22,8 +22,8 @@ from runners.workbench.run_ledger import RunLedger
 from runners.workbench.workbench import Workbench
 
 TRUST_S = 600.0
-"""A sweep opens a workbench for each issue, and would compare the same files each time. Without a sandbox, a testcase
-can change them, so that each process compares them."""
+"""Seconds for which a comparison of files is trusted. A sweep opens a workbench for each issue, and would repeat the
+comparison. Without a sandbox, a testcase can change the files, so each process compares them."""
 
 
 def open_workbench(
@@ -40,9 +40,9 @@ def open_workbench(
 ) -> Workbench:
     """Open the parts of this machine that a run needs. With ``clean``, remove the leftovers of killed runs first.
 
-    ``history`` is a clone of the toolchain's repository that is used in place of the configured one. ``download_mib``
-    takes the place of the configured limit for environments with packages that a testcase requires. Runs that
-    ``ledger`` has are not made again. ``sessions`` has sandboxes that earlier workbenches left open.
+    ``history`` is a clone of the toolchain's repository that replaces the configured one. ``download_mib`` replaces
+    the configured limit for environments with packages that a testcase requires. Runs in ``ledger`` are not repeated.
+    ``sessions`` contains sandboxes that earlier workbenches left open.
 
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.

@@ -26,14 +26,14 @@ from runners.toolchains import find_device, find_toolchain
 from runners.workbench.machine import Machine
 
 HOOK_FILE = "/tmp/reprobot-findings.jsonl"
-"""The file that a guest program writes. A path inside the sandbox, whose /tmp is its own."""
+"""The file that a guest program writes: a path inside the sandbox, which has its own /tmp."""
 HOOK_VARIABLES = {"REPROBOT_FINDINGS": HOOK_FILE}
 GPU_WAIT_S = 900.0
-"""How long a run waits for others that use the same GPU."""
+"""Maximum time that a run waits for others that use the same GPU."""
 
 
 def make_run(machine: Machine, environment: Environment, request: RunRequest) -> RunResult:
-    """Make a run in an environment whose canary has passed."""
+    """Make a run in an environment whose canary passed."""
     probe = run_on_device(machine, environment, request)
     return RunResult(
         steps=probe.steps,
@@ -50,17 +50,17 @@ def make_run(machine: Machine, environment: Environment, request: RunRequest) ->
 
 
 def get_stand_in(machine: Machine, request: RunRequest) -> str:
-    """Return the name of the software that stands in for the request's device; empty if there is none."""
+    """Return the name of the software that replaces the request's device. Empty if there is none."""
     return machine.driver.name if machine.driver is not None and request.device == lavapipe.DEVICE else ""
 
 
 def get_image(machine: Machine) -> str:
-    """Return the digest of the sandbox's image; empty for the host's own system."""
+    """Return the digest of the sandbox's image. Empty for the host's own system."""
     return machine.engine.image if machine.engine.own_system else ""
 
 
 def _describe_fork(machine: Machine, request: RunRequest) -> str:
-    """The fork that a build is, and the wheel that carries it; empty for a release or a build of the toolchain."""
+    """Describe the fork that a build is, and the wheel that contains it. Empty for the toolchain's own builds."""
     if request.version in machine.registry:
         return ""
     release = machine.catalogue.find(request.testcase.toolchain, request.version)
@@ -111,7 +111,7 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
 
 
 def list_compiler_variables(compiler: HostCompiler | None, root: Path = Path("/")) -> dict[str, str]:
-    """Return the variables with which a toolchain finds the machine's compiler; empty if the machine has none."""
+    """Return the variables by which a toolchain finds the machine's compiler. Empty if the machine has none."""
     if compiler is None or not (root / compiler.program.lstrip("/")).exists():
         return {}
     return {"PATH": f"{GUEST_ENV}/bin:{Path(compiler.program).parent}:/usr/bin:/bin", **compiler.variables}
@@ -129,11 +129,11 @@ def run_once(
     devices: tuple[str, ...] = (),
     more_variables: Mapping[str, str] = MappingProxyType({}),
 ) -> ProbeResult:
-    """Run a testcase in a session, forked where possible; ``with_hook`` brings back the file of a guest program.
+    """Run a testcase in a session, forked if possible. ``with_hook`` returns the file of a guest program.
 
-    A run with ``fresh`` has a sandbox of its own: earlier probes of a session could have changed the session. So has
-    a run that leaves no record of the script: forks share the layout of their address space, which new processes do
-    not.
+    A ``fresh`` run has its own sandbox, because earlier probes of a session could have changed the session. The same
+    applies to a run without a record of the script: forks share the layout of their address space, unlike new
+    processes.
     """
     in_session = conditions.scripts and not fresh
     run = machine.sessions.run if in_session else partial(run_probe, devices=devices)

@@ -1,4 +1,4 @@
-"""Take runs from the ledger where it has them; make and record the others."""
+"""Take runs from the ledger if it has them. Make and record the others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from runners.core.runs import Execute, RunRequest, RunResult
 from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 
 FindSurroundings = Callable[[RunRequest], Surroundings | RunResult | None]
-"""Request → the surroundings of its run here; a result if it cannot be run; None if it must not be recorded."""
+"""Request → the surroundings of its run here. A result if it cannot be run; None if it must not be recorded."""
 
 
 class RecordedRuns:
-    """Executes the requests of one investigation. Equal requests get runs of their own, told apart by a number."""
+    """Executes the requests of one investigation. Equal requests get separate runs, which a number distinguishes."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class RecordedRuns:
         self._find_surroundings = find_surroundings
         self._say = say
         self._used: defaultdict[str, set[int]] = defaultdict(set)
-        """Key of a request → the numbers of its runs that this investigation got."""
+        """Key of a request → the numbers of the runs that this investigation used."""
         self._around: dict[tuple[str, ...], Surroundings | None] = {}
         self._lock = threading.Lock()
         self._made = self._reused = 0
@@ -56,7 +56,7 @@ class RecordedRuns:
         return found
 
     def _take_recorded(self, ledger: RunLedger, request: RunRequest, around: Surroundings) -> RunResult | None:
-        """Return a recorded run that no equal request of this investigation got."""
+        """Return a recorded run that no equal request of this investigation used."""
         with self._lock:
             used = self._used[request.key]
             if (found := ledger.find_run(request, around, used)) is None:
@@ -85,7 +85,7 @@ class RecordedRuns:
             return result
         try:
             number = ledger.add_run(request, result, around)
-        except InfraError as reason:  # the run counts all the same
+        except InfraError as reason:  # the run counts even if it is not recorded
             self._say(f"a run is not recorded: {reason}")
             return result
         with self._lock:

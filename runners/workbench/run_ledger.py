@@ -1,8 +1,8 @@
-"""The ledger of runs: one SQLite file that keeps each run once, for any number of processes.
+"""Keep each run once in a ledger: one SQLite file for any number of processes.
 
 A row is keyed by the request (testcase, build, device, conditions), the surroundings of the run (environment, engine,
-image, driver, guest programs) and the number among equal requests. Verdicts are no part of the ledger: an
-investigation that asks again for its runs gets the recorded ones, and the same pure functions judge them.
+image, driver, guest programs), and the number among equal requests. The ledger contains no verdicts: an investigation
+that repeats its requests gets the recorded runs, and the same pure functions judge them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _COLUMNS = "key, environment, engine, image, driver, guest, ordinal, version, te
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Everything beside the request that decides a run. The order of the fields is that of the table's columns."""
+    """All facts besides the request that decide a run. The order of the fields is that of the table's columns."""
 
     environment: str
     engine: str
@@ -59,21 +59,21 @@ class Surroundings:
 
 
 ALWAYS = ("probe", "script")
-"""Folders of `runners/guest` whose programs take part in every run."""
+"""Folders of `runners/guest` whose programs are part of every run."""
 
 
 def digest_guest(testcase: Testcase) -> str:
-    """Return the first 16 digits of the sha256 of the guest programs that take part in a run of the testcase.
+    """Return the first 16 digits of the sha256 of the guest programs that are part of a run of the testcase.
 
-    A step that launches a program of a compiler's folder brings that folder. So a new diagnoser for one compiler
-    leaves the recorded runs of testcases as posted, and those of the other compilers, as they are.
+    A step that launches a program of a compiler's folder adds that folder. So a new diagnoser for one compiler does
+    not affect recorded runs of posted testcases, or those of other compilers.
     """
     launched = {step[2].partition(".")[0] for step in testcase.steps if is_launch_step(step) and len(step) > 2}
     return _digest_folders(frozenset(launched.union(ALWAYS)))
 
 
 def list_guest_digests() -> frozenset[str]:
-    """Return every value that `digest_guest` may give for today's guest programs."""
+    """Return every value that `digest_guest` can give for the current guest programs."""
     own = (path.name for path in GUEST.iterdir() if path.is_dir() and path.name not in ALWAYS)
     return frozenset(
         {_digest_folders(frozenset(ALWAYS)), *(_digest_folders(frozenset({*ALWAYS, name})) for name in own)}
@@ -100,7 +100,7 @@ class RunLedger:
     def find_run(
         self, request: RunRequest, around: Surroundings, used: Collection[int] = ()
     ) -> tuple[int, RunResult] | None:
-        """Return a recorded run that answers the request, with its number; None if there is none but the used."""
+        """Return a recorded run that answers the request, with its number. None if all of them are used."""
         rows = self._data.select(
             f"SELECT {_COLUMNS} FROM runs WHERE key = ? AND environment = ? AND engine = ? AND image = ? "
             "AND driver = ? AND guest = ? ORDER BY ordinal",
@@ -139,14 +139,14 @@ class RunLedger:
 
     @contextmanager
     def lock_run(self, request: RunRequest) -> Iterator[None]:
-        """Let one thread of one process at a time make runs of this request.
+        """Let only one thread of one process make runs of this request at a time.
 
         The lock ends with its process, also by kill -9.
 
         Raises:
             InfraError: the lock's file cannot be used.
         """
-        # A byte of the file stands for a run. Locks of open file descriptions, unlike POSIX's, hold between threads.
+        # A byte of the file represents a run. Locks of open file descriptions, unlike POSIX's, work between threads.
         byte = int(request.key[:15], 16)
         try:
             handle = os.open(self._data.path.with_name(f"{self._data.path.name}-runs"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -164,10 +164,10 @@ class RunLedger:
             yield msgspec.json.encode(_read_row(row)) + b"\n"
 
     def import_lines(self, lines: Iterable[bytes]) -> int:
-        """Add recorded runs, all or none. A run that the ledger has stays. Return the number of added runs.
+        """Add recorded runs, all or none. Existing runs are kept. Return the number of added runs.
 
         Raises:
-            UserError: a line is no recorded run.
+            UserError: a line is not a recorded run.
         """
         marks = ", ".join("?" * len(_COLUMNS.split(",")))
         rows = (_make_row(_decode_line(number, line)) for number, line in enumerate(lines, 1) if line.strip())
@@ -207,7 +207,7 @@ def _read_row(row: tuple[object, ...]) -> Recording:
 
 
 def open_run_ledger(path: Path) -> RunLedger:
-    """Open the ledger in this file; create the file if there is none.
+    """Open the ledger in this file. Create the file if it does not exist.
 
     Raises:
         UserError: the file cannot be opened, or a newer version wrote it.

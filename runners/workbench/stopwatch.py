@@ -14,9 +14,9 @@ from runners.core.protocol import Cell, NotRun, Observation, StageName, TimedRun
 from runners.core.runs import Execute, RunRequest, RunResult
 
 STAGES: Mapping[str, StageName] = {name: name for name in get_args(StageName)}
-"""Stages that are noted. Stages inside of them, such as the search for builds, are not."""
+"""Stages that are recorded. Stages inside them, such as the search for builds, are not."""
 MOST = 2000
-"""Most runs that are noted, as in `Times`."""
+"""Maximum number of recorded runs, as in `Times`."""
 
 
 class Stopwatch:
@@ -31,7 +31,7 @@ class Stopwatch:
 
     @property
     def times(self) -> Times:
-        """The stages and runs that have ended, in the order of their beginnings."""
+        """Return the completed stages and runs, in the order of their beginnings."""
         with self._lock:
             return Times(
                 stages=tuple(sorted(self._stages, key=lambda one: one.begin)),
@@ -39,7 +39,7 @@ class Stopwatch:
             )
 
     def time_runs(self, execute: Execute) -> Execute:
-        """Return ``execute`` with a note of each run that it makes."""
+        """Return ``execute`` with a record of each run that it makes."""
 
         def execute_timed(request: RunRequest) -> RunResult:
             begin = self._read()
@@ -52,7 +52,7 @@ class Stopwatch:
         return execute_timed
 
     def time_stages(self, sink: Sink) -> Sink:
-        """Return ``sink`` with a note of each stage that is reported to it."""
+        """Return ``sink`` with a record of each stage that is reported to it."""
         return _TimedSink(sink, self)
 
     @contextmanager

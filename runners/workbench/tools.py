@@ -1,4 +1,4 @@
-"""The effects of an investigation and of its diagnoses, made from one function that executes runs.
+"""Make the effects of an investigation and of its diagnoses from one function that executes runs.
 
 That function may be a sandbox, a ledger or a recording.
 """
@@ -43,7 +43,7 @@ def make_tools(
 ) -> Tools:
     """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
 
-    With ``ahead`` and ``background``, runs and the diagnosis may begin before their turn.
+    With ``ahead`` and ``background``, runs and the diagnosis may begin early.
     """
     toolchain = find_toolchain(plan.testcase.toolchain)
     execute_early = execute if ahead is None else ahead.execute_early
@@ -59,8 +59,8 @@ def make_tools(
 
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
-        # The failing run of a flaky failure is no draw: it was chosen because it failed.
-        before = {} if failure.is_flaky else dict(made)  # a copy: the search may go on in other threads
+        # The failing run of a flaky failure is not a random sample: it was chosen because it failed.
+        before = {} if failure.is_flaky else dict(made)  # a copy: the search may continue in other threads
         usable = {key: result for key, (_, result) in before.items()}
 
         def is_current() -> bool:
@@ -85,7 +85,7 @@ def make_tools(
             ]
 
         def rerun(request: RunRequest) -> RunResult:
-            """Return an equal run of the search, once, or make one."""
+            """Return an equal run of the search if it was not used yet, or make one."""
             return usable.pop(make_key(request), None) or execute_diagnosis(request)
 
         return diagnose_failure(
@@ -141,7 +141,7 @@ def make_tools(
 
 
 def _tells_of_values(finding: Finding) -> bool:
-    """True for a vote, and for values that are undefined because the testcase is at fault."""
+    """True for a vote, and for values that are undefined because of the testcase."""
     undefined = finding.kind in (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS)
     return finding.kind is FindingKind.REFERENCE or (undefined and get_blame(finding) is Blame.TESTCASE)
 
@@ -187,9 +187,9 @@ def make_means(
     *,
     expect: Callable[[RunRequest], None] = lambda _request: None,
 ) -> Means:
-    """The means for a diagnosis of this plan, under the conditions in which its failure was seen.
+    """Return the effects for a diagnosis of this plan, under the conditions in which its failure was seen.
 
-    Every run has a sandbox of its own, because findings rest on single runs.
+    Every run has its own sandbox, because findings rest on single runs.
     """
 
     def make_run_cell(version: str, variant: Variant, testcase: Testcase, device: str) -> Cell:
@@ -221,7 +221,7 @@ def make_means(
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
-    """Run a testcase once under chosen conditions; under `AS_IT_IS` with addresses of its own."""
+    """Run a testcase once under chosen conditions. `AS_IT_IS` has new addresses in each run."""
     result = execute(_make_rerun_request(plan, version, testcase, setup))
     return record_rerun(setup, result.ended, result.steps)
 
@@ -240,14 +240,14 @@ def _make_rerun_request(plan: Plan, version: str, testcase: Testcase, setup: Set
 
 
 def double_time(limits: Limits) -> Limits:
-    """The limits of an instrumented run, which may take twice as long."""
+    """Return the limits of an instrumented run, which may take twice as long."""
     cpu_s = None if limits.cpu_s is None else 2 * limits.cpu_s
     return msgspec.structs.replace(limits, wall_s=2 * limits.wall_s, cpu_s=cpu_s)
 
 
 @contextmanager
 def open_executor(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads around sandbox processes; an interrupt drops tasks that have not begun."""
+    """Open threads around sandbox processes. An interrupt drops tasks that have not begun."""
     executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="probe")
     try:
         yield executor

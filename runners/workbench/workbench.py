@@ -41,23 +41,23 @@ from runners.workbench.stopwatch import Stopwatch
 from runners.workbench.tools import make_tools, open_executor
 
 DIAGNOSIS_THREADS = 3
-"""The reruns of a diagnosis, its diagnosers, and a diagnoser beside them, each one run at a time."""
+"""Threads for the reruns of a diagnosis, its diagnosers, and one parallel diagnoser, each one run at a time."""
 SEARCH_SLOTS = 1
-"""A search over releases mostly makes one run at a time."""
+"""A search over releases usually makes one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workbench(Machine):
-    """This machine, as the verbs and jobs use it."""
+    """This machine, as commands and jobs use it."""
 
     ledger: RunLedger | None = None
-    """Recorded runs. Without a ledger every run is made."""
+    """Recorded runs. Without a ledger, every run is made."""
 
     def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
-        ``prior`` weighs the commits between two releases, for a search that goes on there. ``tell`` takes the runs on
-        which the answer rests, before the diagnosis.
+        ``prior`` weighs the commits between two releases, for a search that continues there. ``tell`` receives the
+        runs on which the answer rests, before the diagnosis.
         """
         dated = replace(self, day=plan.day)
         watch = Stopwatch()
@@ -96,9 +96,9 @@ class Workbench(Machine):
         return make_run(self, environment, request)
 
     def find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
-        """Return the conditions of a run beside its request; a result if the run is impossible here.
+        """Return the conditions of a run besides its request, or a result if the run is impossible here.
 
-        None for a GPU: its model and driver decide a run, and are not recorded.
+        None for a GPU, because its model and driver affect a run and are not recorded.
         """
         device = find_device(find_toolchain(request.testcase.toolchain), request.device)
         if device is not None and device.hardware is NVIDIA:
@@ -135,7 +135,7 @@ class Workbench(Machine):
         """Reduce the plan's testcase on a release where it fails; see ``runners.minimization.minimize``.
 
         Raises:
-            NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
+            NotReducible: no run shows the reported failure, or a control run is needed and not available.
         """
         from runners.minimization.minimize import minimize_testcase
 
@@ -146,7 +146,7 @@ class Workbench(Machine):
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
             seen = observe_cell(replace(self, day=plan.day).execute, asked, cell, 1, fresh=fresh)
-            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
+            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop forever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
 
@@ -167,7 +167,7 @@ class Workbench(Machine):
         """List the builds between two versions, tags or commits, for a plan to search.
 
         Raises:
-            UserError: there is no such version or commit, or no build between the two can be had.
+            UserError: a version or commit does not exist, or no build between the two is available.
             InfraError: the history or a source cannot be reached.
         """
         from runners.builds.opening import BuildContext, open_range_finder
@@ -186,7 +186,7 @@ class Workbench(Machine):
             return between.find_range(between.find_end(good), between.find_end(bad))
 
     def _try_listing(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> BuildRange | str:
-        """List the builds between two releases, or return the reason why the search ends with releases."""
+        """List the builds between two releases, or return the reason why the search cannot continue there."""
         try:
             return self.list_builds(plan.testcase.toolchain, good, bad, prior)
         except ReprobotError as reason:

@@ -77,7 +77,7 @@ def list_given_up(
 def next_builds(
     build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], workers: int
 ) -> tuple[RangeBuild, ...]:
-    """Return the builds to run now, in parallel; none if the search is over. ``seconds``: time to get each build."""
+    """Return the builds to run now, in parallel. Empty if the search is over. ``seconds``: time to get each build."""
     step = noisy.choose_next(
         make_line(build_range),
         make_goals(build_range),
@@ -111,7 +111,7 @@ def _estimate_seconds(build_range: BuildRange, seconds: Mapping[str, float]) -> 
 
 
 def narrow_range(build_range: BuildRange, observations: Iterable[Observation], device: str) -> Bisection | str:
-    """Return the regression range inside the range of builds, or the reason why there is none."""
+    """Return the regression range inside the range of builds, or the reason for its absence."""
     events = list_events(build_range, observations, device)
     found = noisy.conclude_search(make_line(build_range), make_goals(build_range), events)
     if isinstance(found, str):

@@ -1,12 +1,12 @@
-"""Find where a behaviour changes along many builds, though failures may be flaky and builds may not answer. Pure.
+"""Find the build at which a behaviour changes. Failures may be flaky, and builds may not answer. Pure.
 
 Builds are numbered from the older end, 0, to the newer end, n-1. The change point is the first build that behaves
 like the newer end. A run of a bad build fails with probability ``Rates.bad``, a run of a good build with probability
 ``Rates.good``. A skip carries no information.
 
 The belief is a posterior over the change point, computed from all answers; the order of runs does not matter. The
-next run is the one with the highest expected information per second. For steady failures that is plain bisection. For
-flaky failures the search needs some 5 % more runs than the information-theoretic bound: log2 n divided by the
+next run is the one with the highest expected information per second. For steady failures, this is plain bisection.
+For flaky failures the search needs some 5 % more runs than the information-theoretic bound: log2 n divided by the
 capacity of the noisy channel.
 
 The functions keep no state between calls, so a search can be resumed, and can be verified from its record.
@@ -28,9 +28,9 @@ Event = tuple[int, Answer]
 PRIOR_FLOOR = 0.1
 """Share of a prior that is spread evenly. It bounds the cost of a ranking that is wrong."""
 MIN_RATE_GAP = 0.15
-"""Minimum difference of the two failure rates. Closer rates would need too many runs to tell apart."""
+"""Minimum difference of the two failure rates. Closer rates would need too many runs."""
 CERTAIN_RATIO = 1000.0
-"""Likelihood ratio from which on the runs of a build count as certain, against all evidence of its neighbours."""
+"""Likelihood ratio at which the runs of a build count as certain, whatever its neighbours answer."""
 MAX_REPEATS = 12
 """Most runs of a build whose answers contradict those of its neighbours."""
 VERIFIED_LOG_RATIO = math.log(20)
@@ -70,13 +70,13 @@ class Goals:
     stop: float = 0.95
     """Belief in a range of builds at which the search ends."""
     publish: float = 0.993
-    """Belief in one commit from which on it may be named. Measured: at most one wrong name in a hundred."""
+    """Belief in one commit above which the report may name it. Measured: at most one wrong name in a hundred."""
     calibration: int = 10
     """Runs of each end before any build between them is run."""
     patience: int = 12
     """Number of consecutive skipped builds after which the builds between them are given up."""
     rates: Rates | None = None
-    """Failure rates known beforehand; None to estimate them from runs of both ends."""
+    """Known failure rates. None: estimate them from runs of both ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,24 +88,24 @@ class RunNext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """No further run is worth its time. ``refused`` is the reason why there is no answer; empty if there is one."""
+    """No further run is worth its time. ``refused`` is the reason for a missing answer, else empty."""
 
     refused: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """The result of a search: the change came after ``older``, and with ``newer`` at the latest."""
+    """The result of a search: ``older`` lacks the change, and ``newer`` has it."""
 
     older: int
     newer: int
     confidence: float
     verified: bool
-    """True if both ends were run as often as the failure rates demand, and answered accordingly."""
+    """True if both ends were run as often as the failure rates demand, and their answers agree with the result."""
     single: bool
     """True if the ends are one commit apart, and the belief in that commit reaches the publishing threshold."""
     unsteady: tuple[int, ...] = ()
-    """Builds that certainly behave like the newer end and lie before a build that certainly does not."""
+    """Builds that certainly behave like the newer end, but are older than a build that certainly does not."""
     rates: Rates | None = None
 
 
@@ -148,17 +148,17 @@ def mix_prior(weights: Sequence[float], floor: float = PRIOR_FLOOR) -> tuple[flo
 
 
 def estimate_rates(bad: RunCounts, good: RunCounts) -> Rates | None:
-    """Return conservative failure rates from runs of both ends; None if the rates are too close to each other.
+    """Return conservative failure rates from runs of both ends. None if the rates are too close to each other.
 
-    The estimate leans towards flaky. Simulated: to take a failure for steadier than it is makes half of all answers
-    wrong, to take it for flakier costs a few runs.
+    The estimate errs towards flaky. In simulations, a rate that is too high made half of the answers wrong. A rate
+    that is too low cost a few runs.
     """
     rates = Rates(bad=_bound_rate(bad.fails, bad.runs), good=1 - _bound_rate(good.passes, good.runs))
     return rates if rates.bad - rates.good >= MIN_RATE_GAP else None
 
 
 def _bound_rate(hits: int, runs: int) -> float:
-    """Return a lower bound of a rate: the true rate is above it with 80 % (uniform prior).
+    """Return a lower bound of a rate. The true rate is above it with a probability of 80 % (uniform prior).
 
     If all runs are hits, the bound is close to the observed rate, 1.
     """
@@ -169,7 +169,7 @@ def _bound_rate(hits: int, runs: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        # Beta(hits + 1, misses + 1) lies below x as often as hits + 1 or more of runs + 1 trials succeed at x.
+        # The CDF of Beta(hits + 1, misses + 1) at x is P(Binomial(runs + 1, x) ≥ hits + 1).
         low, high = (middle, high) if _compute_tail(hits + 1, runs + 1, middle) < 0.2 else (low, middle)
     return low
 
@@ -200,12 +200,14 @@ class _Model:
     new: float
 
     def compute_ratio(self, seen: RunCounts) -> float:
-        """Return the log of the likelihood ratio of the runs: before the change, over after it."""
+        """Return the log likelihood ratio of the runs: before the change, over after it."""
         return seen.fails * math.log(self.old / self.new) + seen.passes * math.log((1 - self.old) / (1 - self.new))
 
     def compute_step(self, sign: float) -> float:
-        """Return by how much a run with the expected answer moves the ratio of a build before (+1) or after (-1)
-        the change, in the direction of that side."""
+        """Return the log-likelihood gain of one run with the expected answer.
+
+        ``sign`` is +1 before the change, -1 after it.
+        """
         one = RunCounts(fails=1) if (self.old > self.new) == (sign > 0) else RunCounts(passes=1)
         return sign * self.compute_ratio(one)
 
@@ -225,7 +227,7 @@ def compute_belief(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -
     for build, ratio in evidence.items():
         if build > since:
             steps[build - since] = ratio
-    logs = list(itertools.accumulate(steps))  # log likelihood of the runs up to each build, had it not changed yet
+    logs = list(itertools.accumulate(steps))  # log likelihood of the runs up to each build, if the change comes later
     top = max(logs[:-1])
     mass = [weight * math.exp(log - top) for weight, log in zip(line.weights[since:], logs[:-1], strict=True)]
     total = math.fsum(mass)
@@ -242,7 +244,7 @@ def _compute_entropy(p: float) -> float:
 
 
 def compute_gain(model: _Model, changed: float) -> float:
-    """Return the expected information of one run, in bits, of a build that is changed with this probability."""
+    """Return the expected information, in bits, of one run of a build that has the change with this probability."""
     fails = changed * model.new + (1 - changed) * model.old
     return max(
         0.0,
@@ -255,9 +257,9 @@ def compute_gain(model: _Model, changed: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Chances:
-    """The probability of each build to answer, given the builds that were tried. Skips come in blocks.
+    """The probability that each build answers, given the builds that were tried. Skips come in blocks.
 
-    Inside a block of r skips the probability is 1 in r + 2 (rule of succession). It rises to 1 towards a build that
+    Inside a block of r skips the probability is 1 / (r + 2) (rule of succession). It rises to 1 towards a build that
     answered.
     """
 
@@ -279,7 +281,7 @@ class _Chances:
 
 
 def _estimate_chances(line: Line, tallies: Mapping[int, RunCounts]) -> _Chances | None:
-    """Return the chances of the builds; None if no build was skipped: then every build is expected to answer."""
+    """Return the chances of the builds. None if no build was skipped: then every build is expected to answer."""
     answered = {0: True, len(line) - 1: True}
     answered |= {build: seen.runs > 0 for build, seen in tallies.items() if seen.runs or seen.skips}
     if all(answered.values()):
@@ -308,7 +310,7 @@ class State:
     chances: _Chances | None
 
     def get_chance(self, build: int) -> float:
-        """Return the probability of a build to answer."""
+        """Return the probability that a build answers."""
         return 1.0 if self.chances is None else self.chances.estimate(build)
 
     def may_answer(self, build: int) -> bool:
@@ -328,8 +330,7 @@ class State:
         return [build for build in wanted if self.may_answer(build)]
 
     def find_gap(self) -> tuple[int, int, float]:
-        """Return the two neighbours, among the builds that answer, between which the change most likely lies, and the
-        belief in that gap."""
+        """Find the most likely place of the change: two neighbours among the answering builds, and the belief."""
         changed = self.belief.changed
         ends = [self.belief.since, *(b for b in self.list_open_builds() if b > self.belief.since), len(self.line) - 1]
         pairs = itertools.pairwise(ends)
@@ -357,7 +358,7 @@ def assess_search(line: Line, goals: Goals, events: Iterable[Event]) -> State | 
 
 
 def _pool_rates(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Rates:
-    """Estimate the rates again from the runs of every build whose side is certain: the ends alone may mislead."""
+    """Estimate the rates again from all builds whose side is certain, because the ends alone may mislead."""
     belief = compute_belief(line, rates, tallies)
     older, newer = RunCounts(), RunCounts()
     for build, seen in tallies.items():
@@ -393,7 +394,7 @@ def _rate_ends(line: Line, tallies: Mapping[int, RunCounts]) -> Rates | str:
 def choose_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], *, workers: int = 1
 ) -> RunNext | Finished:
-    """Return the builds to run next. ``seconds`` is the time of a run of each build, with getting the build."""
+    """Return the builds to run next. ``seconds``: time of a run of each build, preparation included."""
     ends = _list_calibration_runs(line, goals, count_runs(events)) if goals.rates is None else ()
     if ends:
         return RunNext(builds=ends[: max(2, workers)])
@@ -444,19 +445,19 @@ def _get_target(state: State, older: int, newer: int) -> float:
 
 
 def _list_missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
-    """List the runs that both sides of the answer still need, so that a wrong side is noticed 19 times of 20."""
+    """List the runs that both sides of the answer still need. They reveal a wrong side 19 times of 20."""
     needs = []
     for build, sign in ((older, 1.0), (newer, -1.0)):
         seen = state.tallies.get(build, RunCounts())
         lacking = VERIFIED_LOG_RATIO - sign * state.model.compute_ratio(seen)
-        # Where the rates are only estimates, one run is never enough.
+        # If the rates are only estimates, one run is never enough.
         least = 0 if state.goals.rates is not None else 2 - seen.runs
         needs += [build] * max(math.ceil(lacking / state.model.compute_step(sign)), least)
     return tuple(needs)
 
 
 def _find_contradicting(state: State) -> tuple[int, ...]:
-    """Find the builds whose runs contradict their side of the answer, unless their runs are certain by themselves.
+    """Find the builds whose runs contradict their side of the answer. Builds that are certain alone are left out.
 
     If the ends are steady, any contradiction is worth a second run. Otherwise only an improbable one is.
     """
@@ -472,8 +473,7 @@ def _find_contradicting(state: State) -> tuple[int, ...]:
 
 
 def _compute_surprise(state: State, build: int, seen: RunCounts) -> float:
-    """Return the probability of runs that contradict at least as much, on the side on which the build is believed
-    to be."""
+    """Return the probability of runs that contradict the build's believed side at least as much."""
     changed = state.belief.changed[build] > 0.5
     fails = state.model.new if changed else state.model.old
     contrary = seen.passes if changed == state.line.introduced else seen.fails
@@ -482,7 +482,7 @@ def _compute_surprise(state: State, build: int, seen: RunCounts) -> float:
 
 
 def _choose_batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, ...]:
-    """Choose one build for each worker: the belief is cut into overlapping parts, and each worker gets one part."""
+    """Choose one build for each worker. Each worker gets one of the overlapping parts of the belief."""
     builds = _thin_builds(state.list_open_builds(), seconds, state.belief.changed)
     if not builds:
         return ()
@@ -494,7 +494,7 @@ def _choose_batch(state: State, seconds: Sequence[float], workers: int) -> tuple
 
 
 def _thin_builds(builds: Sequence[int], seconds: Sequence[float], changed: Sequence[float]) -> list[int]:
-    """Reduce thousands of builds to those that differ in price or belief, or lie far from the next kept build."""
+    """Reduce thousands of builds to those that differ in cost or belief, or are far from the next kept build."""
     if len(builds) <= _MAX_CHOICES:
         return list(builds)
     kept: dict[int, None] = {}
@@ -508,8 +508,8 @@ def _thin_builds(builds: Sequence[int], seconds: Sequence[float], changed: Seque
 
 
 def _estimate_value(state: State, build: int, low: float, high: float) -> float:
-    """Return the expected information of a run, in bits, as if the change were known to lie in the part of the belief
-    from ``low`` to ``high``."""
+    """Return the expected information of a run, in bits, given that the change point lies between the quantiles
+    ``low`` and ``high`` of the belief."""
     changed = state.belief.changed[build]
     part = (changed - low) / (high - low)
     inside = compute_gain(state.model, part) if 0 < part < 1 else 0.0
@@ -519,7 +519,7 @@ def _estimate_value(state: State, build: int, low: float, high: float) -> float:
 def predict_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], under_way: Sequence[int]
 ) -> tuple[int, ...]:
-    """Predict the builds to run after those under way, for both possible answers, so that they can be prepared."""
+    """Predict the builds to run after the current ones, for both possible answers, to prepare them early."""
     wanted: dict[int, None] = {}
     for answer in (Answer.BAD, Answer.GOOD):
         step = choose_next(line, goals, [*events, *((build, answer) for build in under_way)], seconds)
@@ -532,7 +532,7 @@ def predict_next(
 
 
 def conclude_search(line: Line, goals: Goals, events: Sequence[Event]) -> Conclusion | str:
-    """Return the answer that the runs support, or the reason why there is none."""
+    """Return the answer that the runs support, or the reason for its absence."""
     state = assess_search(line, goals, events)
     if isinstance(state, Finished):
         return state.refused
@@ -555,8 +555,8 @@ def conclude_search(line: Line, goals: Goals, events: Sequence[Event]) -> Conclu
 
 
 def _find_shortest_range(belief: Belief, share: float) -> tuple[int, int]:
-    """Find the shortest range that holds a share of the belief: the change comes after its first build, and with its
-    second at the latest."""
+    """Find the shortest range that contains a share of the belief. The change comes after its first build, and with
+    its last build at the latest."""
     changed = belief.changed
     best, newer = (0, len(changed) - 1), 1
     for older in range(len(changed) - 1):

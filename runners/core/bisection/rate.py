@@ -1,4 +1,4 @@
-"""What few runs show about the rate at which a build fails. Pure."""
+"""Estimate from a few runs how often a build fails. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def compute_interval(times: int, runs: int) -> tuple[float, float]:
 
 
 MOST_LUCK = 0.01
-"""Highest probability, at the rate of another build, that the clean runs of a build are luck."""
+"""Highest accepted probability that clean runs are luck, given the failure rate of another build."""
 
 
 def count_clean_runs(times: int, runs: int) -> int:
-    """Return how many clean runs are no luck beside a build that fails in ``times`` of ``runs`` runs, not in all."""
+    """Return the number of clean runs that exclude luck, if another build fails in ``times`` of ``runs`` runs."""
     assert 0 < times < runs
     return ceil(log(MOST_LUCK) / log(1 - times / runs))
 

@@ -1,8 +1,8 @@
 """Three-valued search for the builds between which a behaviour changes. Pure.
 
-The functions keep no state between calls: the next probes and the edges are computed from the answers so far. So a
-search can be resumed, verified by the bot from the recorded observations, and run by any number of workers. A build
-that answers neither good nor bad stays in the reported range: the change may lie on either side of it.
+The functions keep no state between calls: the next probes and the edges are computed from the answers so far. So any
+number of workers can run a search, a search can be resumed, and the bot can verify it. A build that answers neither
+good nor bad stays in the reported range: the change may lie on either side of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Edge:
 
 
 def combine_attempts(answers: Iterable[Answer]) -> Answer:
-    """Return the answer on which all attempts on one build agree, skips aside; else skip."""
+    """Return the answer of all attempts on one build, skips aside. Return skip if they disagree."""
     decided = {answer for answer in answers if answer is not Answer.SKIP}
     return decided.pop() if len(decided) == 1 else Answer.SKIP
 
@@ -64,9 +64,9 @@ def find_disagreeing(
 
 
 def find_introduction(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
-    """Find the newest change from good to bad. None without any bad build.
+    """Find the newest change from good to bad. None without a bad build.
 
-    A history may have several changes. The newest concerns the releases in use.
+    A history may have several changes. Only the newest affects the releases in use.
     """
     bad = _list_positions(order, answers, Answer.BAD)
     if not bad:
@@ -77,7 +77,7 @@ def find_introduction(order: Sequence[str], answers: Mapping[str, Answer]) -> Ed
 
 
 def find_fix(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
-    """Find the change from bad to good after the newest bad build. None without any bad build."""
+    """Find the change from bad to good after the newest bad build. None without a bad build."""
     bad = _list_positions(order, answers, Answer.BAD)
     if not bad:
         return None
@@ -90,10 +90,10 @@ def _list_positions(order: Sequence[str], answers: Mapping[str, Answer], wanted:
 
 
 def _make_edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None, newer: int | None) -> Edge:
-    """Return the edge between two positions. If one end is open, only the builds up to the nearest skipped build are
-    untested.
+    """Return the edge between two positions.
 
-    Skipped builds come in blocks (an API that moved): beyond the first of them lie more.
+    If one end is open, only the builds up to the nearest skipped build are untested. Skips come in blocks (a changed
+    API), so the builds behind that one would be skipped too.
     """
     low = -1 if older is None else older
     high = len(order) if newer is None else newer
@@ -113,8 +113,8 @@ def _make_edge(order: Sequence[str], answers: Mapping[str, Answer], older: int |
 def list_deciding(order: Sequence[str], answers: Mapping[str, Answer], *, certain: bool = False) -> tuple[str, ...]:
     """List the builds on which the result rests: both sides of each change, and the newest build that answered.
 
-    With ``certain``, only those that no further answer of the search can replace. The oldest build that fails decides
-    nothing where no older build is clean.
+    With ``certain``, list only those that no further answer can replace. The oldest failing build does not count if
+    no older build is clean.
     """
     found = (find_introduction(order, answers), find_fix(order, answers))
     edges = [edge for edge in found if edge is not None and (edge.older is not None or edge.newer == order[-1])]
@@ -125,7 +125,7 @@ def list_deciding(order: Sequence[str], answers: Mapping[str, Answer], *, certai
 
 
 def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
-    """Count the changes between good and bad along the builds that answered. More than two: an unsteady history."""
+    """Count the changes between good and bad along the builds that answered. Above two, the history is unsteady."""
     decided = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]
     return sum(a is not b for a, b in itertools.pairwise(decided))
 
@@ -133,13 +133,12 @@ def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
 def choose_probes(
     order: Sequence[str], answers: Mapping[str, Answer], *, most: int = 1, gone: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Choose the builds to probe next; empty if no run can add information.
+    """Choose the builds to probe next. Empty if no run can add information.
 
-    With a bad build: the middle of each edge that can be narrowed, edges with an open end too (the oldest build with
-    the failure; a build before the newest that already lacks the failure). Of two middles of a fix, the older comes
-    first: reported failures are mostly fixed soon. Without a bad build: up to ``most`` untested builds, each the
-    farthest from the others, because all of them are probed as long as none is bad. Those between two builds that
-    lack the testcase's API (``gone``) are left out: after enough of such runs, the build between answers no more.
+    With a bad build: the middle of each edge that can be narrowed. An edge may have an open end, such as the oldest
+    failing build. Of two middles of a fix, the older comes first, because most reported failures are fixed soon.
+    Without a bad build: up to ``most`` untested builds, each the farthest from the others. All of them are probed as
+    long as none is bad. Builds between two that lack the testcase's API (``gone``) are left out: they lack it too.
     """
     introduction, fix = find_introduction(order, answers), find_fix(order, answers)
     if introduction is None or fix is None:
@@ -152,7 +151,7 @@ def list_certain_probes(
 ) -> tuple[str, ...]:
     """List the builds that `choose_probes` will choose, whatever the ``pending`` builds answer.
 
-    These are the middles of changes with two ends, if every pending build is older than both ends.
+    These are the middles of edges with two ends, if every pending build is older than both ends.
     """
     edges = (find_introduction(order, answers), find_fix(order, answers))
     middles: list[str] = []
@@ -165,14 +164,14 @@ def list_certain_probes(
 
 
 MIN_BETWEEN = 3
-"""Builds between two failing builds from which on one of them is run. With fewer, each is next to a failing build."""
+"""Minimum number of builds between two failing ones for a run of one. With fewer, each has a failing neighbour."""
 
 
 def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """Choose the middle of each wide gap between failing builds, if no build was good: a good build may lie there.
+    """Choose the middle of each wide gap between failing builds, if no build was good. A good build may be there.
 
-    A failure may go and come again: IREE 3.1.0 and 3.2.0 have the only right `math.powf` of sixteen releases. Without
-    these runs, a report would claim for all builds a failure that only the tested builds show.
+    A failure may disappear and return: of sixteen IREE releases, only 3.1.0 and 3.2.0 compute `math.powf` correctly.
+    Without these runs, a report would claim that all builds fail.
     """
     if Answer.GOOD in answers.values():
         return ()
@@ -186,7 +185,7 @@ def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer])
 
 
 def _pick_middle(versions: Sequence[str]) -> tuple[str, ...]:
-    """The middle; the later of two. Empty without versions."""
+    """Return the middle, the later of two. Empty without versions."""
     return tuple(versions[len(versions) // 2 :][:1])
 
 
@@ -206,7 +205,7 @@ def _list_most_remote(order: Sequence[str], answers: Mapping[str, Answer], most:
 
 
 def _find_most_remote(order: Sequence[str], answers: Mapping[str, Answer]) -> str | None:
-    """Return the untested build farthest from every tested build: a short-lived failure most likely lies there."""
+    """Return the untested build farthest from all tested builds. A short-lived failure is most likely there."""
     tested = [i for i, version in enumerate(order) if version in answers]
     untested = [i for i, version in enumerate(order) if version not in answers]
     if not untested:

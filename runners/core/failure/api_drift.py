@@ -1,8 +1,8 @@
 """Recognize failures that only come from a changed API: failure text × testcase × toolchain → `Drift`. Pure.
 
-A name that a build no longer has, or does not have yet, makes the testcase incompatible with that build. This is no
-evidence about the reported failure. The name must occur in the testcase: the same message about a name that only the
-compiler uses is a fault of the compiler.
+A testcase is incompatible with a build that lacks one of its names. Such a run is not evidence about the reported
+failure. The name must occur in the testcase: the same message about a name that only the compiler uses is a fault of
+the compiler.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ NAME_MESSAGES = {
     ),
     "TypeError": r"(?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'",
 }
-"""Python's messages about a name that is not there, by exception."""
+"""Python's messages about a missing name, by exception."""
 MAX_CAUGHT = 200
 _MISSING_NAME = tuple(
-    # A tool may print the message of an attribute as an error of its own.
+    # A tool may print the message of an AttributeError as its own error.
     re.compile(rf"(?:{'AttributeError|error' if name == 'AttributeError' else name}): {message}")
     for name, message in NAME_MESSAGES.items()
 )
@@ -52,10 +52,10 @@ _UNKNOWN_SYNTAX = (
 def find_drift(
     text: str, testcase: Testcase, toolchain: Toolchain, version: str, *, caught: bool = False
 ) -> Drift | None:
-    """Return the moved name that explains a failure; None if no missing name occurs in the testcase.
+    """Return the moved name that explains a failure. None if the testcase contains no missing name.
 
-    ``text`` is the output of the failing step, of which the last 60,000 characters are searched. A testcase that
-    prints exceptions which it ``caught`` may leave out the names of their classes.
+    ``text`` is the output of the failing step. Its last 60,000 characters are searched. If the testcase prints
+    exceptions that it ``caught``, the names of their classes may be absent.
     """
     text = text[-60_000:]
     if caught:
@@ -65,7 +65,7 @@ def find_drift(
         if _is_used(name, testcase):
             entry = _find_entry(name, owner, toolchain.DRIFT, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
-            # An entry for a later release tells nothing about a build that lacks the name for another reason.
+            # An entry for a later release does not explain a name that is missing for another reason.
             return (
                 _describe_entry(entry, version)
                 if entry is not None and (entry.listed or _is_missing_in(version, entry))
@@ -76,7 +76,7 @@ def find_drift(
 
 
 def find_missing_name(signature: Signature, testcase: Testcase, vocabulary: FailureVocabulary) -> str | None:
-    """Return the operation or flag in the testcase that a tool does not know. Names of Python do not count."""
+    """Return the operation or flag in the testcase that a tool does not know. Python names do not count."""
     text = f"error: {signature.message}"
     patterns = (*vocabulary.missing_names, *_MISSING_FLAG, *_UNKNOWN_SYNTAX)
     names = (found["name"] for pattern in patterns for found in pattern.finditer(text))
@@ -84,9 +84,8 @@ def find_missing_name(signature: Signature, testcase: Testcase, vocabulary: Fail
 
 
 def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
-    """Return what keeps a build from reading the testcase's input: a dialect without a reader, or a flag that a call
-    lacks. None if the build reads the input.
-    """
+    """Return the obstacle that keeps a build from reading the input: an unknown dialect, or a flag that a call lacks.
+    None if the build reads the input."""
     idioms = toolchain.REWRITING.idioms(version)
     unread = idioms.find_unread_dialect(testcase.files) if idioms.find_unread_dialect is not None else ""
     if unread:
@@ -104,12 +103,12 @@ def find_needed_flag(testcase: Testcase, toolchain: Toolchain, version: str) -> 
 
 
 def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
-    """Return the reviewed entry of the Python name that a message reports as missing; None if there is none."""
+    """Return the reviewed entry of the Python name that a message reports as missing. None without such an entry."""
     for pattern in _MISSING_NAME[:3]:
         if (found := pattern.search(message)) is not None:
             owner = found.groupdict().get("owner") or ""
             full = f"{owner}.{found['name']}" if owner else found["name"]
-            # The owner of a missing attribute is there: an entry for the owner itself explains nothing.
+            # The owner of a missing attribute exists, so an entry for the owner itself explains nothing.
             entries = (entry for entry in table if not (owner and entry.covers(owner)))
             return next((entry for entry in entries if not entry.listed and entry.covers(full)), None)
     return None
@@ -126,7 +125,7 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
 
 def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
-    # A list has the first build that lacks the name. An unavailable earlier release may lack the name already.
+    # A list contains the first build that lacks the name. An unavailable earlier release may already lack it.
     if not entry.affects(version):
         moved, since = Moved.ABSENT, version
     else:
@@ -166,7 +165,7 @@ def _is_used(name: str, testcase: Testcase) -> bool:
 def _find_entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
     """Return the table's entry for a name: the longest that matches ``owner.name``, else one that matches ``name``.
 
-    A listed entry counts only after the others, for exactly this name, and if the build lacks the name.
+    A listed entry is the last choice. It must have exactly this name, and the build must lack the name.
     """
     full = f"{owner}.{name}" if owner else name
     fitting = [e for e in table if not e.listed and (_is_same_name(e.old, full) or _is_same_name(e.old, name))]
@@ -181,7 +180,7 @@ def _find_entry(name: str, owner: str, table: Sequence[DriftEntry], version: str
 def _is_exact_entry(entry: DriftEntry, name: str, owner: str) -> bool:
     """True if the entry is for exactly this name.
 
-    For a keyword, Python's message has only the last name of the function, or the class of a constructor.
+    For a keyword, Python's message contains only the last name of the function, or the class of a constructor.
     """
     if entry.kind != "keyword":
         return entry.old == f"{owner}.{name}"

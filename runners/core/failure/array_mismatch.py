@@ -1,6 +1,6 @@
 """Compare messages of numpy's array checks. Pure.
 
-The header of such a message has only the tolerance, so that the headers of all failed checks look alike. The lines
+The header of such a message contains only the tolerance, so the headers of all failed checks look alike. The lines
 below report the difference: in shapes, types, positions of NaN or infinity, or values, and by how much.
 """
 
@@ -35,13 +35,13 @@ FACTOR = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayMismatch:
-    """The difference between two arrays, as a message of numpy's reports it."""
+    """The difference between two arrays, as a NumPy message reports it."""
 
     kind: MismatchKind
     share: float | None = None
-    """Share of differing elements, 0 … 1; for values only."""
+    """Share of differing elements, 0 … 1. Only for values."""
     relative: float | None = None
-    """Largest relative difference; for values only, and only if the text has one."""
+    """Largest relative difference. Only for values, and only if the text states one."""
 
 
 def extract_figures(lines: Iterable[str]) -> str:
@@ -56,7 +56,7 @@ def _match_first(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
 
 
 def parse_mismatch(message: str) -> ArrayMismatch | None:
-    """Parse the header and the figures from `extract_figures`; None for other messages and without figures."""
+    """Parse the header and the figures from `extract_figures`. None for other messages, or without figures."""
     if not _HEADER.search(message) and not message.startswith("Mismatched elements"):
         return None
     for kind, pattern in _LINES:
@@ -73,10 +73,10 @@ def parse_mismatch(message: str) -> ArrayMismatch | None:
 
 
 def explain_difference(reported: ArrayMismatch, observed: ArrayMismatch) -> str | None:
-    """Return why the two are different failures; None if they may be the same.
+    """Return why the two failures differ. None if they may be the same.
 
-    Figures of one failure change a little between machines, and much where uninitialized memory is read. So only two
-    facts count: the kind of difference, and approximately equal values on one side only.
+    The figures of one failure differ slightly between machines. They differ much if uninitialized memory is read. So
+    only two facts count: the kind of difference, and approximately equal values on one side only.
     """
     if reported.kind != observed.kind:
         return f"{observed.kind} of arrays differ, in the report their {reported.kind}"

@@ -1,7 +1,7 @@
 """Decide whether two signatures are the same failure. Pure.
 
 The comparison uses the type, the message without the testcase's own values, the operation or function of a check, and
-the compiler's frames. Every answer has a reason in words.
+the compiler's frames. Every answer contains a reason in words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runners.core.toolchain.failures import FailureVocabulary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Similarity:
-    """``score`` is 0 … 1; from ``SAME`` on the failures are the same. ``why`` is the reason, as a clause."""
+    """``score`` is 0 … 1. Failures with at least ``SAME`` are the same. ``why`` is the reason, as a clause."""
 
     score: float
     why: str
@@ -39,9 +39,9 @@ def compare_signatures(
 ) -> Similarity:
     """Measure how similar two failures are.
 
-    ``reported`` may be partial (one line, cut by "..."); ``observed`` is complete. Frames are compared as in
-    ClusterFuzz's comparer: common frames among the top ones count. Messages are compared by their words in order,
-    relative to the shorter message, because reports quote only a part.
+    ``reported`` may be partial (one line, cut by "..."); ``observed`` is complete. As in ClusterFuzz's comparer, only
+    common frames among the top frames count. Messages are compared by their words in order. The score is relative to
+    the shorter message, because reports quote only a part.
     """
     if elided := _ELIDED_CONDITION.match(reported.message):
         reported = msgspec.structs.replace(reported, message=reported.message[elided.end() :])
@@ -98,7 +98,7 @@ def compare_signatures(
 def _explain_difference(
     reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
 ) -> str | None:
-    """Return why two failures with similar messages differ in their subject; None without such a reason."""
+    """Return how the subjects of two failures with similar messages differ. None if no difference is found."""
     return (
         _explain_other_operation(reported, observed, vocabulary, renames)
         or _explain_other_site(reported, observed, vocabulary)
@@ -115,7 +115,7 @@ def _explain_other_operation(
 ) -> str | None:
     """Return the differing operations of two messages.
 
-    A verifier prints the same sentence for every operation that breaks its rule.
+    A verifier prints the same sentence for every operation that violates its rule.
     """
     patterns = (_OPERATION,) if observed.type == "mlir-error" else vocabulary.subjects
     first, second = (
@@ -133,7 +133,7 @@ def _find_operations(message: str, patterns: Iterable[re.Pattern[str]]) -> dict[
 def _explain_other_site(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> str | None:
     """Return the differing functions that raised one message.
 
-    One sentence may belong to several checks: of an integer or a float, while folding a quotient or a remainder.
+    Several checks may print the same sentence, such as those for an integer and for a float.
     """
     first, second = reported.site, observed.site
     for old, new in vocabulary.site_renames:
@@ -143,24 +143,24 @@ def _explain_other_site(reported: Signature, observed: Signature, vocabulary: Fa
 
 
 FEWEST_WORDS = 3
-"""Words of a first clause: fewer stand at the beginning of many messages."""
+"""Minimum number of words of a first clause. Shorter beginnings are common to many messages."""
 _ELIDED_CONDITION = re.compile(r"^Check failed: (?:\.{3}|…)[: ]*")
 """The start of a quoted message whose author left out the condition of the check."""
 
 
 def _is_first_clause(reported: str, observed: str) -> bool:
-    """True if the quoted message is the beginning of the message, up to a mark: people leave out the details."""
+    """True if the quoted message is the beginning of the message, up to a punctuation mark."""
     rest = observed.removeprefix(reported.rstrip(" .:,"))
     return len(reported.split()) >= FEWEST_WORDS and rest != observed and re.match(r"[,:;.(]", rest) is not None
 
 
-_CONDITION = re.compile(  # as glog's CHECK macros and their descendants print it
+_CONDITION = re.compile(  # as printed by glog's CHECK macros and their descendants
     r"Check failed: (?P<c>.{1,300}?)(?: is false\b|\(<N> vs\. <N>\)|\(\S{1,80} vs\. \S{1,80}\)|: |$)"
 )
 
 
 def drop_condition(message: str) -> str:
-    """Return the sentence behind the condition of a failed check; empty if the message has no condition."""
+    """Return the sentence after the condition of a failed check. Empty if the message contains no condition."""
     found = _CONDITION.match(message)
     return message[found.end() :].lstrip(" :)") if found else ""
 
@@ -181,8 +181,8 @@ def _explain_other_subject(reported: Signature, observed: Signature, renames: Ma
     """Return the differing subjects of two similar messages: strides or dilation, an input or the output.
 
     The conditions of two checks differ if they share no operand. Otherwise one word of the requirement must replace
-    another while all other words agree. The given value (after "However" and the like), types and numbers are no
-    subject, because they depend on the testcase.
+    another while all other words agree. The given value (after "However" and the like), types and numbers do not
+    count, because they depend on the testcase.
     """
     reported_text, observed_text = (_drop_own_names(one.message, renames) for one in (reported, observed))
     conditions = [_CONDITION.search(text) for text in (reported_text, observed_text)]
@@ -194,7 +194,7 @@ def _explain_other_subject(reported: Signature, observed: Signature, renames: Ma
             if found
         ]
         sentences = {_GIVEN.split(text, maxsplit=1)[0] for text in rest}
-        if first and second and not first & second and len(sentences) > 1:  # a rename of operands keeps the sentence
+        if first and second and not first & second and len(sentences) > 1:  # operands were renamed
             return "another check"
         if first != second and _has_other_words(*(_GIVEN.split(text, maxsplit=1)[0] for text in rest)):
             return "another check with another message"
@@ -211,7 +211,7 @@ def _explain_other_subject(reported: Signature, observed: Signature, renames: Ma
 
 
 def _measure_sentence_overlap(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> float:
-    """Return the overlap of the sentences after two conditions, because a check's code changes more often."""
+    """Return the overlap of the sentences after two conditions. The conditions change more often."""
     reported_text, observed_text = (normalize_message(one.message, renames) for one in (reported, observed))
     first, second = _CONDITION.search(reported_text), _CONDITION.search(observed_text)
     if not first or not second or first["c"] == second["c"]:
@@ -238,8 +238,7 @@ def _count_plain_words(words: list[str]) -> int:
 
 
 MIN_REPLACED = 2
-"""Consecutive words replaced by at least as many others, from which on the requirement differs. A truncated report
-lacks words, but has no others in their place."""
+"""Minimum number of consecutive words that others must replace. A truncated report only lacks words."""
 MIN_SENTENCE = 4
 """A message needs more words than this for one replaced word to count as another subject."""
 
@@ -276,14 +275,14 @@ def _compare_crashes(
 
 
 def _says_the_same(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> bool:
-    """True if two crashes print the same sentence. Which signal ends the process depends on how it was built."""
+    """True if two crashes print the same sentence. The signal that ends the process depends on the build."""
     words = [split_tokens(one.message, renames) for one in (reported, observed)]
     overlap = _measure_word_overlap(*words)
     return overlap is not None and overlap >= SAME and min(map(len, words)) > MIN_SENTENCE
 
 
 def is_left_out_assertion(reported: Signature, vocabulary: FailureVocabulary) -> bool:
-    """True for a failed assertion of the compiler's C++ code without which a release goes on, often to a crash."""
+    """True for a failed C++ assertion that releases are built without. A release continues, often to a crash."""
     return reported.type in NATIVE and any(one.search(reported.message) for one in vocabulary.left_out_assertions)
 
 
@@ -308,12 +307,12 @@ def _is_same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -
 def _count_common_frames(reported: Signature, observed: Signature) -> int | None:
     """Count the report's top five frames that are in the run's stack.
 
-    None without frames to compare: a quotation of the Python frames alone has nothing in common with a native stack.
+    None without comparable frames: a report that quotes only Python frames shares none with a native stack.
     """
     kinds = [{"::" in name for name in one.frames} for one in (reported, observed)]
     if not kinds[0] & kinds[1]:
         return None
-    if reported.callees and reported.frames == reported.callees:  # the report's stack is cut behind its callees
+    if reported.callees and reported.frames == reported.callees:  # the report's stack ends with its callees
         return int(_get_innermost_class(reported) == _get_innermost_class(observed))
     seen = {_strip_frame(name) for name in observed.frames}
     return sum(_strip_frame(name) in seen for name in reported.frames[:5])
@@ -334,17 +333,17 @@ def _describe_frames(common: int) -> str:
 
 
 def _measure_word_overlap(reported: list[str], observed: list[str]) -> float | None:
-    """Return the common words, in order, as a share of the shorter message; None if either has no words.
+    """Return the common words, in order, as a share of the shorter message. None if either message is empty.
 
-    Compilers' messages share ordinary words ("expects the input tensors to have"). So in longer messages sequences of
-    three words count as much as single words.
+    Compilers' messages share ordinary words ("expects the input tensors to have"). So in longer messages, sequences
+    of three words count as much as single words.
     """
     if not reported or not observed:
         return None
     a, b = reported[:200], observed[:200]
     common = sum(block.size for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks())
     shorter = min(len(a), len(b))
-    if shorter < 4:  # part of almost any message, so the lengths must agree as well
+    if shorter < 4:  # such words occur in almost any message, so the lengths must agree as well
         return common / max(len(a), len(b))
     share = common / shorter
     return share if shorter < 8 else (share + _measure_triple_overlap(a, b)) / 2

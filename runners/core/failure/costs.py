@@ -1,8 +1,7 @@
-"""Decide which runs took too much time or memory, where a report claims that. Pure.
+"""Decide which runs took too much time or memory, if the report claims that. Pure.
 
-A duration says nothing about another machine. The releases are therefore compared with each other. The claim
-holds for the releases on one side of a change if each of their runs took several times as much as any run on the
-other side.
+Durations differ between machines. So the releases are compared with each other. The claim is true for the releases on
+one side of a change if each of their runs took several times as much as any run on the other side.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A quantity of a run, and the difference between releases that counts."""
+    """A measured quantity of a run, and the difference between releases that counts."""
 
     read: Callable[[Observation], float]
     show: Callable[[float], str]
     factor: float
-    """The least value on the worse side is at least this many times the greatest value on the better side."""
+    """Minimum ratio of the least value on the worse side to the greatest value on the better side."""
     floor: float
-    """The least difference, in the unit of `read`."""
+    """Minimum difference, in the unit of `read`."""
     verb: str
     more: str
     """The end of the sentence ``no release takes 3 times … another``."""
@@ -40,7 +39,7 @@ QUANTITIES = {
         verb="takes",
         more="as long as",
     ),
-    # A run in a warm process shares its imports: 86 and 147 MiB for one program (measured).
+    # A run in a warm process shares its imports: one program took 86 and 147 MiB (measured).
     ClaimKind.MEMORY: Quantity(
         read=lambda seen: float(seen.peak_bytes),
         show=lambda value: f"{value / 2**20:.0f} MiB",
@@ -62,9 +61,9 @@ class Spread:
 
 
 def measure_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[Spread, ...]:
-    """Return the values of each release that ran the testcase to its end, oldest first; empty for other claims.
+    """Return the values of each release that ran the testcase to its end, oldest first. Empty for other claims.
 
-    Runs that `mark_costly_runs` marked belong to it.
+    Runs that `mark_costly_runs` marked are included.
     """
     quantity = QUANTITIES.get(plan.claim.kind)
     if quantity is None:
@@ -81,10 +80,10 @@ def measure_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[S
 
 
 def mark_costly_runs(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with the runs of the worse releases as the reported failure.
+    """Return the observations. Runs of the worse releases are marked as the reported failure.
 
-    Nothing is marked for other claims, or without a clear change between two releases. A run that reached a limit is
-    the reported failure already.
+    Nothing is marked for other claims, or without a clear change between two releases. A run that reached a limit
+    counts as the reported failure already.
     """
     quantity = QUANTITIES.get(plan.claim.kind)
     if quantity is None or any(seen.answer is Answer.BAD for seen in observations):
@@ -118,6 +117,6 @@ def _mark(seen: Observation, plan: Plan, quantity: Quantity, worse: Spread, bett
 
 
 def _is_measured(plan: Plan, seen: Observation) -> bool:
-    """True for a run of the posted testcase to its end, on its own device. A port may cost time of its own."""
+    """True for a complete run of the posted testcase on its own device. A port may need additional time."""
     ended_well = seen.outcome is Outcome.PASS or (seen.outcome is Outcome.MATCH and seen.signature is None)
     return ended_well and seen.variant is Variant.ORIGINAL and seen.device == plan.device

@@ -1,13 +1,13 @@
-"""Read the exceptions in the record of a Python step → signatures. Pure.
+"""Read the exceptions from the record of a Python step → signatures. Pure.
 
-The record (`runners.core.protocol.Record.chain`) is written inside the testcase's process, so it is the testcase's
-claim, like the output. The record is less ambiguous than output, which has tracebacks inside messages, tracebacks
-that were caught and printed, tracebacks of the interpreter's shutdown, and gaps where too much was printed.
+The record (`runners.core.protocol.Record.chain`) is written inside the testcase's process, so it is a claim of the
+testcase, like the output. The record is less ambiguous than the output, which may contain tracebacks of other
+exceptions (quoted, caught, or raised at shutdown) and gaps.
 
-The record gives a testcase no power beyond printing. The host observes how the step ended, and reads the record only
-of a Python step that ended with status 1, as after an uncaught exception. A testcase that can write ``X: words`` into
-that record could as well raise or print ``X: words`` and end with status 1. Type names must be names that the
-output's parser accepts, and `runners.core.protocol` limits the sizes.
+The record gives a testcase no power beyond printing. The host reads the record only if the Python step ended with
+status 1, as after an uncaught exception. A testcase that writes ``X: words`` into the record could also print ``X:
+words`` and end with status 1. Type names must be names that the output's parser accepts, and `runners.core.protocol`
+limits the sizes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from runners.core.toolchain.failures import FailureVocabulary
 _TYPE = re.compile(r"(?:[A-Za-z_]\w{0,99}\.){0,8}(?P<name>[A-Za-z_]\w{0,99})", re.ASCII)
 _SYNTAX_ERRORS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _PLACE = re.compile(r" \((?:[^()]{1,300}, )?line \d{1,9}\)$")
-"""The place that ``str()`` adds to a syntax error. A traceback prints the message without the place."""
+"""The location that ``str()`` appends to a syntax error. A traceback prints the message without it."""
 UNCAUGHT = 1
 """Exit status of Python after an uncaught exception."""
 
 
 def read_chain(ended: Ended, steps: Sequence[StepResult], vocabulary: FailureVocabulary) -> tuple[Signature, ...]:
-    """Return the exception that ended the last step, then its causes; empty if the record must not be read.
+    """Return the exception that ended the last step, then its causes. Empty if the record must not be read.
 
-    An invalid type name drops the whole record, because the interpreter did not write that record.
+    A record with an invalid type name is dropped, because the interpreter did not write it.
     """
     if not steps or ended != Exited(code=UNCAUGHT):
         return ()
@@ -45,9 +45,9 @@ def read_chain(ended: Ended, steps: Sequence[StepResult], vocabulary: FailureVoc
 
 
 def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the signature of one exception; None if its type is not a dotted name.
+    """Return the signature of one exception. None if its type is not a dotted name.
 
-    A traceback inside the message is never taken for the failure.
+    A traceback inside the message is never treated as the failure.
     """
     named = _TYPE.fullmatch(one.type.rpartition("<locals>.")[2])
     if named is None:
@@ -72,9 +72,9 @@ def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | No
 
 
 def read_native_header(one: Raised, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the failure in a message that begins with a C++ traceback; None for other messages.
+    """Return the failure from a message that begins with a C++ traceback. None for other messages.
 
-    The sentence is at the end of such a message.
+    Such a message ends with the sentence.
     """
     if not one.message.lstrip().startswith("Traceback (most recent call last)"):
         return None
@@ -82,11 +82,11 @@ def read_native_header(one: Raised, vocabulary: FailureVocabulary) -> Signature 
 
 
 MIN_LABEL = 3
-"""Characters of a text from which on a printed row is recognized by its beginning."""
+"""Minimum length of a text that identifies a printed row by its beginning."""
 
 
 def iterate_caught(printed: str, labels: Sequence[str]) -> Iterator[str]:
-    """Yield the messages of exceptions that a testcase caught and printed behind one of ``labels``."""
+    """Yield the messages of exceptions that a testcase caught and printed after one of ``labels``."""
     known = [label for label in labels if len(label) >= MIN_LABEL]
     for row in map(str.strip, printed.splitlines()):
         label = next((label for label in known if row.startswith(label)), None)
@@ -95,6 +95,6 @@ def iterate_caught(printed: str, labels: Sequence[str]) -> Iterator[str]:
 
 
 def read_quoted_failure(steps: Sequence[StepResult], vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the failure that the exception's message quotes, as a relay of a worker's exception does."""
+    """Return the failure that the exception's message quotes. A relay of a worker's exception quotes one."""
     record = steps[-1].record if steps else None
     return parse_signature(record.chain[0].message, vocabulary) if record is not None and record.chain else None

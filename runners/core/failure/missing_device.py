@@ -17,7 +17,7 @@ _MISSING = (
     sign_of_missing_device(rf"{DEVICES}[^\n]{{0,60}}(?:library|driver|runtime)[^\n]{{0,40}} not (?:available|found)"),
     sign_of_missing_device(rf"{DEVICES}_ERROR_NO_DEVICE|no (?:CUDA|ROCm)-capable device"),
     sign_of_missing_device(r"(?P<device>VK)_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED)"),
-    # JAX and PyTorch, where a program asks them for a backend that no installed package brings.
+    # JAX and PyTorch, if no installed package contains the requested backend.
     sign_of_missing_device(
         r"Unknown backend:? '?(?P<device>[\w-]{1,30})'?[^\n]{0,60}(?:Available backends|no platforms)"
     ),
@@ -28,7 +28,7 @@ _MISSING = (
 
 
 def find_missing_device(text: str, vocabulary: FailureVocabulary) -> str | None:
-    """Return a sentence that names the device which the output reports as missing; None without such a message."""
+    """Return a sentence that names the device which the output reports as missing. None without such a message."""
     return _read_first_sign(text, (*vocabulary.missing_devices, *_MISSING))
 
 
@@ -58,9 +58,9 @@ _TROUBLES = tuple(
 
 
 def find_device_trouble(text: str, vocabulary: FailureVocabulary) -> str | None:
-    """Return why the device and not the compiler is at fault: memory exhausted or broken, unfit driver; else None.
+    """Return the fault of the device: memory exhausted or broken, or an unsuitable driver. None without one.
 
-    An illegal access does not count, because a wrongly compiled kernel causes such an access.
+    An illegal access does not count, because a miscompiled kernel causes such an access.
     """
     return _read_first_sign(text, (*vocabulary.device_troubles, *_TROUBLES))
 

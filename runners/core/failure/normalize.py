@@ -15,7 +15,7 @@ _DIRECTORY = r"(?:[\w.+@~-]{1,100}/)"
 _PATH = re.compile(
     rf"(?<![\w:])(?:/{_DIRECTORY}{{1,30}}|{_DIRECTORY}{{2,30}}|{_DIRECTORY}(?=[\w+-]{{0,100}}\.\w))([\w.+-]{{1,100}})"
 )
-"""One slash between two words without a dot is no path: ``I/O type``, ``read/write``."""
+"""One slash between two words without a dot is not a path: ``I/O type``, ``read/write``."""
 _LINE_COLUMN = re.compile(r":\d+(?::\d+)?\b")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")
@@ -31,7 +31,7 @@ def make_readable(message: str, vocabulary: FailureVocabulary) -> str:
 
 
 def normalize_message(message: str, renames: Mapping[str, str] | None = None) -> str:
-    """Replace the parts of a message from `make_readable` that differ between two runs of one failure. Idempotent.
+    """Replace the parts of a readable message that differ between two runs of one failure. Idempotent.
 
     ``renames`` maps old API names to new names, because messages change with the API.
     """
@@ -43,7 +43,7 @@ def normalize_message(message: str, renames: Mapping[str, str] | None = None) ->
 
 
 _ABBREVIATED = FailureVocabulary()
-"""Empty, because a message from `make_readable` is abbreviated already."""
+"""Empty, because `make_readable` has abbreviated the message already."""
 
 
 def split_tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:
@@ -61,7 +61,7 @@ _TYPE_NAMES = {
     "crash": "a crash",
     "?": "an unknown failure",
 }
-"""Types of `Signature` that are names of this project, with their names for readers."""
+"""Types of `Signature` that only this project uses, with their names for readers."""
 
 
 STATUS = "status:"
@@ -82,5 +82,5 @@ def name_type(failure_type: str) -> str:
 
 
 def simplify_name(name: str) -> str:
-    """Return a name without case and underscores: an importer's class ``LayerNorm`` stands for ``layer_norm``."""
+    """Return a name without case and underscores: an importer's class ``LayerNorm`` must match ``layer_norm``."""
     return name.replace("_", "").lower()

@@ -1,8 +1,8 @@
 """Parse failure text → `Signature`. Pure.
 
-The same parser reads text pasted into a report and output of a run, so that both can be compared
-(`runners.core.failure.compare`). The input is a stranger's text: every pattern is anchored to a line or runs on a
-bounded piece, so that the time is linear in the size (`bench.robustness.hostile_text`).
+The same parser reads the text of a report and the output of a run, so that both can be compared
+(`runners.core.failure.compare`). The input is untrusted: every pattern is anchored to a line or searches a bounded
+piece, so the time is linear in the size (`bench.robustness.hostile_text`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runners.core.toolchain.failures import FailureVocabulary, Relay
 MAX_PARSED_CHARS = 200_000
 
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
-"""Signals that end a crashing compiler. Others (SIGKILL, SIGTERM) come from outside and are not its failure."""
+"""Signals of a crashing compiler. Others (SIGKILL, SIGTERM) come from outside."""
 
 NATIVE = frozenset(SIGNALS.values()) | {"crash"}
 
@@ -30,11 +30,11 @@ _EXCEPTION = re.compile(
     r"(?::(?P<message>.*))?$"
 )
 _CLASS = r"(?=[A-Z0-9_]{0,60}[a-z])[A-Z]\w*"
-"""The name of a class: words in capitals alone, such as ``ACTUAL: array([1])``, are labels."""
+"""The name of a class. Words in capitals only are labels: ``ACTUAL: array([1])``."""
 _BARE_CLASS = re.compile(rf"^\s{{0,4}}`{{0,2}}(?P<type>{_CLASS})`{{0,2}}(?::(?P<message>.*))?$")
 _ANY_EXCEPTION = re.compile(rf"^(?P<type>(?:[A-Za-z_]\w*\.){{0,8}}{_CLASS})(?:: (?P<message>.*))?$")
 _MLIR_ERROR = re.compile(
-    r"^(?:[^\n]{1,80}?[ \t])?"  # a program may print a diagnostic behind words of its own
+    r"^(?:[^\n]{1,80}?[ \t])?"  # a program may print its own words before a diagnostic
     r"(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)|[\w.+-]{1,40}-lld): (?:fatal )?error: (?P<m>.+)$"
 )
 _FLAG_ERROR = re.compile(  # LLVM's command line
@@ -51,17 +51,17 @@ _NATIVE_CRASH = {
     "SIGABRT": re.compile(r"\bSIGABRT\b|^Aborted\b|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M),
     "crash": re.compile(r"^Stack dump:|\(core dumped\)|PLEASE submit a bug report|include the crash backtrace", re.M),
 }
-"""Messages about a crash by type of failure. The first that matches a text counts."""
+"""Messages about a crash, by type of failure. The first match counts."""
 _ABORT_MESSAGE = re.compile(
     r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,1200}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
 )
 
 
 def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | None = None) -> Signature | None:
-    """Return the failure in ``text``; None if the text has none.
+    """Return the failure in ``text``. None if the text contains none.
 
-    ``ended`` is the end of the process as the engine observed it, and outranks the text. Text pasted into a report
-    has no such end.
+    ``ended`` is the end of the process as the engine observed it, and overrides the text. It is absent for text of a
+    report.
     """
     lines = clean_lines(text)
     match ended:
@@ -80,9 +80,9 @@ def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | Non
 
 
 def find_exception_before_crash(text: str, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the uncaught exception of a script whose process died by a signal afterwards; None if there is none.
+    """Return the uncaught exception of a script that a signal killed afterwards. None without one.
 
-    Python's fault handler finds no frame once the script has ended, so that the last traceback is an uncaught one.
+    Python's fault handler finds no frame after the end of the script, so the last traceback is an uncaught one.
     """
     before, _, dump = text.rpartition("Fatal Python error: ")
     if "<no Python frame>" not in dump or "Traceback (most recent call last)" not in before:
@@ -90,12 +90,12 @@ def find_exception_before_crash(text: str, vocabulary: FailureVocabulary) -> Sig
     return _find_python_exception(clean_lines(before), vocabulary, pasted=False)
 
 
-# A shell turns death by signal n into 128 + n; a Python script that exits with a child's return code, into 256 - n.
+# A shell returns 128 + n for signal n. A Python script that exits with a child's return code returns 256 - n.
 _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
 
 
 def drop_terminal_codes(text: str) -> str:
-    """Return a text without colours, titles and movements of the cursor."""
+    """Return a text without colours, titles and cursor movements."""
     return _ANSI.sub("", text)
 
 
@@ -130,7 +130,7 @@ def _parse_lines(lines: list[str], vocabulary: FailureVocabulary, *, pasted: boo
 
 
 def _find_told_signal(text: str) -> Signature | None:
-    """Return the signal behind a status that pasted text tells: ``exit 139``, ``rc=-11``, ``exit code 245``."""
+    """Return the signal of a status in a report: ``exit 139``, ``rc=-11``, ``exit code 245``."""
     codes = (int(found["code"]) for found in _TOLD_STATUS.finditer(text))
     numbers = (_SHELL_CODES.get(code, -code) for code in codes)
     return next((Signature(type=SIGNALS[number]) for number in numbers if number in SIGNALS), None)
@@ -153,7 +153,7 @@ def _has_fatal_error(lines: list[str]) -> bool:
 
 
 def _find_passed_status(exception: Signature, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the status in an exception that the runtime's Python side raised; else None."""
+    """Return the status in an exception that the runtime's Python side raised. None otherwise."""
     inside = tuple(f"{package}." for package in vocabulary.status_packages)
     if not any(frame.startswith(inside) for frame in exception.frames):
         return None
@@ -179,8 +179,8 @@ _CAUSED = "The above exception was the direct cause of the following exception:"
 def _drop_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[str]:
     """Cut the lines after the compiler's exception if the testcase wrapped that exception: ``raise X from e``.
 
-    The wrapper must have no frame of the compiler, and its cause must have one. Then the wrapper describes the
-    testcase, and the cause describes the failure.
+    The wrapper must have no frame of the compiler, and its cause must have one. Then only the cause describes the
+    failure.
     """
     ends = [i for i, line in enumerate(lines) if line == _CAUSED]
     starts = [0, *(at + 1 for at in ends)]
@@ -203,7 +203,7 @@ def _make_crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> S
 
 
 def _find_last_words(lines: list[str]) -> str:
-    """Return the sentence that a compiler prints right before the banner of its crash handler; empty without one."""
+    """Return the sentence that a compiler prints just before the banner of its crash handler. Empty without one."""
     at = next((at for at, line in enumerate(lines) if _CRASH_BANNER.match(line)), 0)
     last = lines[at - 1].strip() if at else ""
     return last if len(last.split()) >= MIN_LAST_WORDS and not _NO_LAST_WORDS.match(last) else ""
@@ -211,12 +211,12 @@ def _find_last_words(lines: list[str]) -> str:
 
 _CRASH_BANNER = re.compile(r"(?:Please report issues to https?://|PLEASE (?:submit a bug report|ATTACH) )")
 _NO_LAST_WORDS = re.compile(r"[\[({<%^#$>]|\S{1,300}:\d+(?::\d+)?:|\w+: |\d")
-"""Rows that are no sentence of the compiler: diagnostics, rows of a program, of a session or of a log."""
+"""Rows that are not a sentence of the compiler: diagnostics, rows of a program, of a session or of a log."""
 MIN_LAST_WORDS = 5
 
 
 def _find_mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
-    # The first diagnostic is the cause; later ones ("failed to translate executables") follow from it.
+    # The first diagnostic is the cause. Later ones ("failed to translate executables") follow from it.
     for line in lines:
         if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
             return Signature(type="mlir-error", message=make_readable(found["m"].rstrip("`"), vocabulary))
@@ -232,7 +232,7 @@ def _find_flag_error(text: str, vocabulary: FailureVocabulary) -> Signature | No
 
 
 WRONG_OUTPUT = "unexpected-output"
-"""Signature type of a result that a runner compared with the expected value. The message has both values."""
+"""Signature type of a result that a runner compared with the expected value. The message contains both values."""
 
 
 def _find_output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
@@ -242,7 +242,7 @@ def _find_output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signa
 
 
 def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
-    """Return a failure from the last line of an exception whose header was not copied."""
+    """Return a failure from the last line of an exception that was copied without its header."""
     for detail in vocabulary.details:
         if text := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
             return Signature(type=detail.exception, message=make_readable(text, vocabulary))
@@ -250,7 +250,7 @@ def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signat
 
 
 def _find_quoted_end(text: str, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the failure of a report that quotes no exception: a row of a log, a message, or a signal in words."""
+    """Return the failure of a report that quotes no exception: a log line, a message, or a signal in words."""
     for log in vocabulary.fatal_logs:
         if found := log.row.search(text):
             return Signature(type=log.exception, message=make_readable(found["m"], vocabulary))
@@ -258,9 +258,9 @@ def _find_quoted_end(text: str, vocabulary: FailureVocabulary) -> Signature | No
 
 
 def _find_unnamed(text: str, vocabulary: FailureVocabulary) -> Signature | None:
-    """Return the failure of a message that was copied without its exception: a row, a labelled row, or a quotation.
+    """Return the failure from a message that was copied without its exception: a row, a labelled row, or a quotation.
 
-    A message that goes on in further rows ends at the first of them that closes its brackets.
+    A message over several rows ends at the first row that closes its brackets.
     """
     for message in vocabulary.unnamed:
         start = re.escape(message.start).replace(r":\ ", " ?: ?")
@@ -281,14 +281,14 @@ def _find_unnamed(text: str, vocabulary: FailureVocabulary) -> Signature | None:
 
 
 MAX_ROWS = 8
-"""Rows of one message."""
+"""Maximum number of rows of one message."""
 _ROW = re.compile(r"[^\"'`]*\S[^\"'`]*$")
 _BEFORE_MESSAGE = r"^[ \t>*]{0,8}(?:[A-Za-z][\w ]{0,30}: ?|\[[\d:]{5,8}\] [^\s:]{1,200}:\d{1,6}: )?"
-"""A label, or the time and the place of a log."""
+"""A label, or the time and the location of a log line."""
 
 
 def find_detail(lines: list[str], vocabulary: FailureVocabulary) -> str:
-    """Return the line below an exception's header that describes the failure; empty without such a line."""
+    """Return the line below an exception's header that describes the failure. Empty without such a line."""
     starts = tuple(detail.start for detail in vocabulary.details)
     return next((line.strip() for line in lines if line.strip().startswith(starts)), "")
 
@@ -299,9 +299,9 @@ def _find_status(text: str, vocabulary: FailureVocabulary) -> Signature | None:
 
 
 def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
-    """Return the last printed exception, because Python prints the uncaught exception last.
+    """Return the last printed exception: Python prints the uncaught exception last.
 
-    A compiler may nest a second "Traceback" with native frames inside the message. Then the last header counts.
+    A compiler may print a second "Traceback" with native frames inside the message. Then the last header counts.
     """
     at = next((i for i in range(len(lines) - 1, -1, -1) if _is_exception_header(lines, i, vocabulary)), None)
     if at is None:
@@ -309,7 +309,7 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     header = _match_named_exception(lines[at], vocabulary) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
-    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions print their name twice
+    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions print their names twice
     if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
         message = message.partition("`")[0]  # quoted in running text, which continues after the code span
     following = _read_continuation(lines, at)
@@ -330,12 +330,12 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
 
 
 _STACK_ROW = re.compile(r"\s{0,8}(?:\[bt\] \(\d{1,4}\)|\d{1,4}: \S|#\d{1,4} |File \")")
-"""A row of a native stack inside a message. Of a quotation that breaks off there, the message is not known."""
+"""A row of a native stack inside a message. If a quotation ends there, the message is unknown."""
 _RULER = re.compile(r"([-=*_#])\1{7,}")
 
 
 def _skip_notice(rows: list[str]) -> list[str]:
-    """Return the rows below a notice between two rulers, such as where to report errors; all rows without a notice.
+    """Return the rows below a notice between two rulers. Without a notice, return all rows.
 
     TVM 0.8 to 0.13 print such a notice above the message of every failed check.
     """
@@ -346,7 +346,7 @@ def _skip_notice(rows: list[str]) -> list[str]:
 
 
 MAX_TRACEBACK = 200
-"""Lines above an exception that are searched for its traceback."""
+"""Maximum number of lines above an exception that are searched for its traceback."""
 
 
 def _match_named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] | None:
@@ -374,11 +374,11 @@ _LAST_WORDS = re.compile(
     r"(?:(?:free|malloc|realloc|munmap_chunk|malloc_consolidate)\(\): |double free or corruption"
     r"|corrupted (?:size|double)|\*\*\* stack smashing|Fatal Python error: |Segmentation fault|Aborted\b)"
 )
-"""The beginning of what the C library, Python's fault handler or a shell says when a process dies by a signal."""
+"""The beginning of a message of the C library, the fault handler or a shell about a process that a signal killed."""
 
 
 def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
-    """Return the further lines of a message, up to the next traceback."""
+    """Return the continuation lines of a message, up to the next traceback."""
     taken: list[str] = []
     for line in lines[at + 1 : at + 1 + most]:
         if line.startswith(("Traceback (most recent", "During handling of", "The above exception")):
@@ -390,14 +390,14 @@ def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
 
 
 def _find_telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
-    """Return the line that completes a generic header; empty if the header needs none.
+    """Return the line that completes a generic header. Empty if the header needs none.
 
-    numpy's array checks print first the comparison and then its result. The vocabulary lists the compiler's
-    exceptions with such a line.
+    NumPy's array checks print the comparison first, then its result. The vocabulary lists the compiler's exceptions
+    that have such a line.
     """
     if name == "AssertionError" and (found := extract_figures(after)):
         return found
     if name.endswith(vocabulary.diagnostic_errors):
         errors = [line.strip() for line in before if line.strip().startswith("error: ")]
-        return errors[-1].removeprefix("error: ") if errors else ""  # a report may copy this line alone
+        return errors[-1].removeprefix("error: ") if errors else ""  # a report may contain only this line
     return find_detail(after, vocabulary)

@@ -1,4 +1,4 @@
-"""Recognize a run in which the build refused to read the text: its parser, its verifier, its list of passes. Pure."""
+"""Recognize a run in which the build rejected the text: by its parser, its verifier, or its list of passes. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runners.core.toolchain.failures import FailureVocabulary
 
 
 def is_rejected(seen: Observation, vocabulary: FailureVocabulary) -> bool:
-    """True if the build refused to read the text. Such a run is no evidence about the reported failure."""
+    """True if the build rejected the text. Such a run is not evidence about the reported failure."""
     if seen.outcome is Outcome.INCOMPATIBLE:
         return True
     told = seen.signature
@@ -15,5 +15,5 @@ def is_rejected(seen: Observation, vocabulary: FailureVocabulary) -> bool:
 
 
 def refuses_text(signature: Signature, vocabulary: FailureVocabulary) -> bool:
-    """True if the message is one by which a build refuses a text, also where the report is about this refusal."""
+    """True if the message rejects a text. A report may be about this rejection."""
     return any(pattern.search(signature.message) for pattern in vocabulary.rejections)

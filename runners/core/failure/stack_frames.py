@@ -1,7 +1,7 @@
 """Read the compiler's functions from the lines of a traceback or a stack dump. Pure.
 
-Frames of the testcase, of other libraries and of the interpreter are left out, and so are functions that occur in the
-stack of every failure.
+Frames of the testcase, of other libraries and of the interpreter are left out. Functions that are on the stack of
+every failure are left out too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOISE_FRAMES = (
 functions that run LLVM's and MLIR's passes and patterns."""
 _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 """A method of one of MLIR's own classes (a type's width, an operation's model). Only its caller identifies the
-failure. Passes and dialects have namespaces of their own."""
+failure. Passes and dialects have their own namespaces."""
 
 
 def find_native_frames(
@@ -44,8 +44,8 @@ def find_native_frames(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the C++ functions of a stack dump, innermost first, and those of them that any caller may call.
 
-    Both are without arguments and addresses. A stack of nothing but such callees is cut: its functions then are the
-    callees.
+    Both are without arguments and addresses. A stack that contains only such callees is truncated. Then its functions
+    are the callees.
     """
     noise = (*_NOISE_FRAMES, *vocabulary.noise_frames)
     found = (_parse_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
@@ -105,7 +105,7 @@ _TEMPLATE = re.compile(r"\[with [^\]]{0,200}?= (?:\w+::){0,8}(?P<of>\w+)\]$")
 def find_raise_site(lines: Iterable[str]) -> str:
     """Return the innermost C++ function of a traceback, without its namespace: ``TryConstFold[FloorDiv]``.
 
-    Namespaces, files and lines change from release to release. A template's argument stays: the folded operation or
+    Namespaces, files and lines change from release to release. A template's argument is kept: the folded operation or
     the built node. The result is empty if the innermost frame is Python's.
     """
     frames = [line for line in lines if line.startswith("  ") and line.lstrip().startswith('File "')]

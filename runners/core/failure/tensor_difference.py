@@ -2,7 +2,7 @@
 
 The tolerance depends on the element type: backends may reassociate sums and contract multiply-adds, so the last bits
 of a float are not significant (three backends agree to 1.4e-6 in f32 on correct programs). Integers must be equal. A
-difference is a finding, not a verdict: it shows that one device is wrong, not which device.
+difference is a finding, not a verdict. It shows that one device is wrong, but not which one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runners.core.failure.printed.output import MAX_LINE_CHARS, NUMBER_PATTERN
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
 
 RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
-"""Tolerance by element type, relative to the largest value in the tensor, because sums that cancel lose precision."""
+"""Tolerance by element type, relative to the tensor's largest value: sums that cancel lose precision."""
 EIGHT_BITS = 0.2
 """Tolerance for floats of 8 bits or less, which have 2 or 3 bits of mantissa."""
 SMALLEST = {"f64": 2.3e-308, "f32": 1.2e-38, "bf16": 1.2e-38, "f16": 6.2e-5}
@@ -30,9 +30,9 @@ MAX_VALUES = 20_000
 _RESULT = re.compile(r"^(?P<type>(?P<shape>(?:\d{1,9}x)*)(?P<dtype>[a-zA-Z]\w{0,15}))=(?P<values>.*)$", re.M)
 _WORD = re.compile(r"[^\s\[\]]+")
 _NUMBER = re.compile(rf"(?P<number>{NUMBER_PATTERN})(?!\w)|\d++", re.I)
-"""A number, or digits to be passed over at once because a letter ends them."""
+"""A number, or digits that are skipped at once because a letter follows."""
 OUTCOMES, VALUES = "outcomes", "values"
-"""Evidence ``differ`` of a finding: one device fails as reported, or both compute, and other values."""
+"""Evidence ``differ`` of a finding: only one device fails as reported, or both compute and the values differ."""
 _SAME_PROGRAM = (Variant.ORIGINAL, Variant.RETARGETED)
 
 
@@ -132,7 +132,7 @@ def _group_by_version(observations: Sequence[Observation]) -> dict[str, list[Obs
 
 
 def _read_devices(observations: Sequence[Observation]) -> dict[str, DeviceResult]:
-    """Return the result per device. Leave out a device whose own runs disagree."""
+    """Return the result of each device. Leave out a device whose own runs disagree."""
     runs: dict[str, list[DeviceResult]] = {}
     for one in observations:
         done = isinstance(one.ended, Exited) and one.ended.code == 0
@@ -149,7 +149,7 @@ def _is_same_result(a: DeviceResult, b: DeviceResult) -> bool:
 
 
 def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], Difference] | None:
-    """Return the device that differs from most others, those others, and the difference; None without a difference.
+    """Return the device that differs from most others, those others, and the difference. None if all agree.
 
     Of two devices the later one counts as the odd one.
     """
@@ -164,7 +164,7 @@ def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], Differe
 
 
 def _find_difference(a: DeviceResult, b: DeviceResult) -> Difference | None:
-    """Return how two results differ, by outcome or else by value; None if they agree or cannot be compared."""
+    """Return how two results differ, by outcome, else by value. None if they agree or cannot be compared."""
     if {a.outcome, b.outcome} == {Outcome.MATCH, Outcome.PASS}:
         return OutcomeDifference()
     if a.tensors is None or b.tensors is None:
@@ -182,7 +182,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def read_tensors(output: str) -> tuple[Tensor, ...] | None:
-    """Return the results in a run's output; None if there are none or the output is incomplete.
+    """Return the results in a run's output. None if there are none, or if the output is incomplete.
 
     A typed result reads ``2x2xf32=[1 2][3 4]``. In output without typed results, the numbers of each line count as a
     tensor of unknown type, and the words around them as its shape.
@@ -217,7 +217,7 @@ def _parse_untyped(output: str) -> Iterator[Tensor]:
 
 
 def compare_tensors(a: Sequence[Tensor], b: Sequence[Tensor]) -> TensorDifference | None:
-    """Return the first difference beyond the tolerance; None without one, or if shapes or types differ."""
+    """Return the first difference beyond the tolerance. None without one, or if shapes or types differ."""
     if [_get_kind(one) for one in a] != [_get_kind(one) for one in b]:
         return None
     differences = (_compare_pair(number, one, other) for number, (one, other) in enumerate(zip(a, b, strict=True)))

@@ -1,1 +1,1 @@
-"""Handle texts and folders of hostile code that may have any depth."""
+"""Handle texts and folders of hostile code, whatever their depth."""

@@ -1,4 +1,4 @@
-"""Remove folders that hostile code filled: without recursion, and without following links."""
+"""Remove folders that hostile code filled, without recursion and without following links."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def remove_folder(folder: Path) -> None:
     """Remove a folder and everything below it.
 
-    `shutil.rmtree` recurses, and a path may be longer than the system takes. Here each folder below is moved to the
-    top before it is emptied, so two descriptors suffice for any depth.
+    `shutil.rmtree` recurses, and a path may exceed the system's limit. Here each subfolder is moved to the top before
+    it is emptied, so two descriptors suffice for any depth.
 
     Raises:
         OSError: something cannot be removed, or ``folder`` is absent or a link.
@@ -58,7 +58,7 @@ def _remove_entry(top: int, name: str) -> None:
 
 
 def _make_writable(parent: int, name: str) -> None:
-    """Let the owner empty a folder. The mode is changed by a descriptor: a link may take the folder's place."""
+    """Let the owner empty a folder. The mode is changed by descriptor, because a link may replace the folder."""
     with contextlib.suppress(OSError):
         found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:

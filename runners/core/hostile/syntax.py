@@ -10,7 +10,7 @@ MAX_DEPTH = 150
 
 
 def is_shallow(code: str) -> bool:
-    """True for Python code that libcst can parse without overflow. CPython's parser has limits of its own."""
+    """True for Python code that libcst can parse without overflow. CPython's parser has its own limits."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes such as `'\\d'`

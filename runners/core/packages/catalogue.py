@@ -1,4 +1,4 @@
-"""The catalogue of all available builds: versions, dates, commits. Snapshots that are committed with the code.
+"""List all available builds: versions, dates, commits. The snapshots are committed with the code.
 
 This module never uses the network. `runners.environments.refresh` writes newer snapshots into the user's cache
 directory.
@@ -24,7 +24,7 @@ from runners.core.packages.versions import is_dated, order_version, parse_versio
 from runners.core.protocol import CommitRange
 
 AS_OF_MARGIN = timedelta(days=2)
-"""Time after a release in which the dependencies published with it arrive: within about a day."""
+"""Time after a release within which its dependencies are published: about a day, with a margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +64,25 @@ class Release:
 
     @property
     def is_off_main(self) -> bool:
-        """True if the build lies on a branch of its own: no later build descends from it."""
+        """True if the build is on its own branch: no later build descends from it."""
         return self.ahead > 0
 
     @property
     def is_ordinary(self) -> bool:
-        """True for a release that runs for every report: no candidate, and no `is_early` build."""
+        """True for a release that runs for every report. False for a candidate and for an `is_early` build."""
         return not self.prerelease and not self.is_early
 
     @property
     def is_early(self) -> bool:
-        """True for a build that precedes the ordinary releases, so that only reports as old need it.
+        """True for a build that precedes the ordinary releases, so that only reports of that time need it.
 
-        The forks of a toolchain, and its releases of a time with other names, flags and dialects.
+        These are the forks of a toolchain, and its releases from a time with other names, flags and dialects.
         """
         return self.source in {"bundle", "dated"}
 
     @property
     def label(self) -> str:
-        """The version; for a fork, with its commit and its wheel, so that a reader does not take it for a release."""
+        """The version. For a fork, with its commit and its wheel: a reader must not mistake it for a release."""
         if self.source != "bundle":
             return self.version
         return f"{self.version} (a fork at {self.fork}, carried by {self.distributions[0].replace('==', ' ')})"
@@ -93,7 +93,7 @@ class Release:
 
     @property
     def as_of(self) -> datetime | None:
-        """The time, in UTC, as of which dependencies are resolved: newer dependencies break older releases.
+        """The time (UTC) as of which dependencies are resolved. Newer dependencies break older releases.
 
         None for CPython of this machine, which gets today's packages.
         """
@@ -103,12 +103,12 @@ class Release:
 
     @property
     def built_on(self) -> date:
-        """The day of the sources: that of the nightly that was promoted, else the day of publication."""
+        """The day of the sources. For a promoted nightly, the nightly's day, else the day of publication."""
         return parse_nightly_date(self.built or self.version) or self.released
 
 
 class NearestBuild(NamedTuple):
-    """The build that stands for a version as written in a report, and the reason for this choice."""
+    """The build that represents a version as written in a report, and the reason for this choice."""
 
     release: Release | None
     reason: str
@@ -149,7 +149,7 @@ class Catalogue:
         return tuple(r for r in every if prereleases or r.is_ordinary)
 
     def find(self, toolchain: str, version: str) -> Release:
-        """Return the build of exactly this version; a ``v`` prefix and trailing zeros do not matter.
+        """Return the build of exactly this version. A ``v`` prefix and trailing zeros are ignored.
 
         Raises:
             UserError: the build does not exist. The message names the nearest build.
@@ -170,16 +170,16 @@ class Catalogue:
     def find_nearest(self, toolchain: str, text: str, day: date | None = None) -> NearestBuild:
         """Return the build nearest to a version as reports write it: a wheel, a nightly, a commit, ``main``.
 
-        ``day`` is the day of the report: ``main`` then was another build than ``main`` today.
+        ``day`` is the day of the report, because ``main`` was another build then.
         """
         return _find_nearest(self.get_listing(toolchain), text, day)
 
     def find_dated(self, toolchain: str, day: date) -> NearestBuild:
-        """Return the build that stands for the sources of a day."""
+        """Return the build that represents the sources of a day."""
         return _match_report_day(self.get_listing(toolchain), "", day)
 
     def find_early_before(self, toolchain: str, text: str) -> Release | None:
-        """Return the youngest early build older than a version that precedes the first release; None for other texts.
+        """Return the newest early build older than a version that precedes the first release. None for other texts.
 
         Together with the next build, this build encloses the sources of that version.
         """
@@ -196,9 +196,9 @@ class Catalogue:
         )
 
     def find_oldest_early(self, toolchain: str, text: str) -> Release | None:
-        """Return the oldest early build for a version that is older than all early builds; None for other texts.
+        """Return the oldest early build for a version that is older than all early builds. None for other texts.
 
-        Of all builds at hand, this one has the most of that version's API.
+        Of all available builds, this one has the most of that version's API.
         """
         listing = self.get_listing(toolchain)
         found = _VERSION.search(text.strip().lower())
@@ -207,9 +207,9 @@ class Catalogue:
         return oldest if oldest is not None and version is not None and version < oldest.order else None
 
     def find_early_before_day(self, toolchain: str, day: date) -> Release | None:
-        """Return the youngest early build of a day before the first release; None for other days.
+        """Return the newest early build of a day before the first release. None for other days.
 
-        The next build after such a day may hold the fix already.
+        The next build after such a day may already contain the fix.
         """
         releases = self.get_listing(toolchain).releases
         if day >= min((r.released for r in releases if r.source == "index"), default=day):
@@ -218,7 +218,7 @@ class Catalogue:
         return max(early, key=lambda release: release.order, default=None)
 
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
-        """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
+        """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``, ascending.
 
         Raises:
             UserError: no build matches, or a named version does not exist.
@@ -287,7 +287,7 @@ class Catalogue:
 def _count_commits(old: Release, new: Release) -> int | None:
     """Count the commits from ``old`` to ``new``.
 
-    None if ``old`` lies on a branch of its own: its cherry-picks would be counted twice.
+    None if ``old`` is on its own branch, because its cherry-picks would be counted twice.
     """
     if old.ordinal is None or new.ordinal is None or old.is_off_main:
         return None
@@ -304,9 +304,9 @@ _VERSION = re.compile(
 _SHA = re.compile(r"(?<![0-9a-z])g?(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![0-9a-z])", re.IGNORECASE)
 _NIGHTLY = re.compile(r"(?:rc|dev|^)\.?(?P<day>20\d{6})")
 _DAY = re.compile(r"(?<!\d)(?P<y>20[12]\d)(?P<sep>[-./]?)(?P<m>[01]\d)(?P=sep)(?P<d>[0-3]\d)(?!\d)")
-"""A day by itself: ``nightly 2025-11-07``, ``candidate-20251107``, or as a version, ``20230815.614``."""
+"""A day as such: ``nightly 2025-11-07``, ``candidate-20251107``, or as a version, ``20230815.614``."""
 _FARTHEST = timedelta(days=45)
-"""Longest time before the first release in which that release may stand for a build. Releases come every four to
+"""Longest time before the first release in which that release may represent a build. Releases appear every four to
 eight weeks."""
 _MOVING = frozenset({"main", "master", "head", "trunk", "tot", "nightly", "latest", "newest", "top of tree"})
 
@@ -386,7 +386,7 @@ def _explain_match(release: Release, version: Version) -> str:
 
 
 def _match_fork(listing: Listing, version: Version, span: str) -> NearestBuild:
-    """Match a version before the first release: a fork of the same development cycle may stand for it."""
+    """Match a version before the first release. A fork of the same development cycle may represent it."""
     older = f"{version} is older than every release here ({span})"
     cycle = version.release[:2]
     fork = next((r for r in listing.releases if r.source == "bundle" and r.order.release[:2] == cycle), None)
@@ -405,9 +405,9 @@ def _match_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuil
 
 
 def _match_report_day(listing: Listing, what: str, day: date) -> NearestBuild:
-    """Match the sources of a day with the nearest release; before the first release, with an early build too.
+    """Match the sources of a day with the nearest release. Before the first release, consider early builds too.
 
-    An early build of another year still is the nearest build, and the note says how far away it is.
+    An early build of another year still is the nearest build. The note states the distance.
     """
     stable = _list_stable(listing)
     near = stable
@@ -428,7 +428,7 @@ def _find_day(words: str) -> date | None:
 
 
 def _match_neighbour(stable: tuple[Release, ...], version: Version) -> NearestBuild:
-    """Match a development version with the release after it, a missing patch release with the release before it."""
+    """Match a development version with the next release, and a missing patch release with the previous release."""
     above = next((r for r in stable if r.order > version), stable[-1])
     below = next((r for r in reversed(stable) if r.order < version), stable[0])
     if version.is_prerelease:
@@ -441,7 +441,7 @@ def _list_stable(listing: Listing) -> tuple[Release, ...]:
 
 
 def _list_own(listing: Listing) -> tuple[Release, ...]:
-    """List the toolchain's own releases, dated ones too, ascending."""
+    """List the toolchain's own releases, including dated ones, ascending."""
     return tuple(r for r in listing.releases if r.is_ordinary or r.source == "dated") or listing.releases
 
 
@@ -486,8 +486,8 @@ def decode_listing(data: bytes) -> Listing:
     """Decode a snapshot file.
 
     Raises:
-        msgspec.MsgspecError: the file is no listing.
-        InvalidVersion: a version of the file is none.
+        msgspec.MsgspecError: the file is not a listing.
+        InvalidVersion: a version in the file is invalid.
     """
     listing = msgspec.json.decode(data, type=Listing)
     return replace(listing, releases=tuple(sorted(listing.releases, key=lambda r: r.order)))

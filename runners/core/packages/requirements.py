@@ -1,4 +1,4 @@
-"""Check the requirements of a testcase against a closed list of packages, because its author is a stranger."""
+"""Check the requirements of a testcase against a closed list of packages, because strangers write testcases."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_layers() -> Mapping[str, tuple[Layer, ...]]:
 def pin_layers(requirements: Sequence[str], day: date | None) -> tuple[str, ...]:
     """Pin each large package without a version to its newest layer of a day, else to its oldest.
 
-    Without a day, the newest layer is used. Resolved freely, each release would bring another version of PyTorch, and
+    Without a day, the newest layer is used. Free resolution would give each release another version of PyTorch. Then
     a change between two releases could be PyTorch's.
     """
     return tuple(_pin_layer(text, day) for text in requirements)
@@ -69,7 +69,7 @@ def parse_allowance(words: Sequence[str]) -> dict[str, str]:
     Return a mapping of import name to distribution.
 
     Raises:
-        UserError: a value is no name of a package.
+        UserError: a value is not the name of a package.
     """
     found = {}
     for word in words:

@@ -1,4 +1,4 @@
-"""Versions of compilers, in the order of their age."""
+"""Order versions of compilers by age."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from packaging.version import InvalidVersion, Version
 
 FIRST_DATE = 20_000_101
-"""Smallest first number that is a date, as in ``20230815.614``."""
+"""Smallest first number that counts as a date, as in ``20230815.614``."""
 
 
 @lru_cache(maxsize=4096)
@@ -18,14 +18,14 @@ def order_version(text: str) -> Version:
     IREE's releases were called ``20241104.1068`` until its release 2.9.0 of November 2024.
 
     Raises:
-        InvalidVersion: the text is no version.
+        InvalidVersion: the text is not a version.
     """
     version = Version(text.strip())
     return Version(f"0.{version}") if version.major >= FIRST_DATE else version
 
 
 def parse_version(text: str) -> Version | None:
-    """Parse a version with or without its ``v``, as `order_version` does; None if the text is no version."""
+    """Parse a version with or without its ``v``, as `order_version` does. None if the text is not a version."""
     try:
         return order_version(text)
     except InvalidVersion:
@@ -39,7 +39,7 @@ def is_dated(version: str) -> bool:
 
 
 def read_date(version: str) -> date | None:
-    """Return the day in a version that is a date and a number; None for another version."""
+    """Return the day in a version that is a date and a number. None for another version."""
     found = parse_version(version)
     if found is None or not is_dated(version):
         return None

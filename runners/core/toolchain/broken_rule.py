@@ -1,6 +1,6 @@
-"""Confirm that a failure is caused by a rule of an operation that the testcase breaks in its own text.
+"""Confirm that the testcase violates a rule of an operation, and that this causes the failure.
 
-The text alone is no proof: the rule is the cause only if the failure is gone once that rule is kept.
+The text alone is not proof. The rule is the cause only if the failure disappears once the testcase follows it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from runners.core.protocol import Exited, Finding, FindingKind, Observation, Out
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 MAX_LINES, MAX_LINE_LENGTH = 60, 300
-"""Limits of a difference."""
+"""Limits of a diff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenRule:
-    """One rule that the text breaks, and the testcase that keeps the rule."""
+    """One rule that the text violates, and the testcase that follows the rule."""
 
     operation: str
     file: str
@@ -44,21 +44,21 @@ class BrokenRule:
     words: str
     """The violation, as a predicate of the operation."""
     instead: str
-    """The corresponding text of the mended testcase, in words."""
+    """The corresponding text of the repaired testcase, in words."""
     mended: Testcase
     traps: bool = False
-    """True if the violation may end the program, and not only give undefined values."""
+    """True if the violation may end the program, in addition to undefined values."""
 
     @property
     def leaves_open(self) -> bool:
         """True if the definition leaves the value open, so that no value is right.
 
-        Then any other value of the mended testcase shows that the result rests on the rule.
+        Then any other value of the repaired testcase shows that the result depends on the rule.
         """
         return self.rule is Rule.NOT_ASSOCIATIVE
 
     def render_difference(self, testcase: Testcase) -> list[str]:
-        """Return the difference between the testcase and the mended testcase, as lines of a diff without a header."""
+        """Return the difference between the testcase and the repaired one, as lines of a diff without a header."""
         mine, mended = _list_lines(testcase, self.file), _list_lines(self.mended, self.file)
         before = max(0, _count_common(mine, mended) - 1)
         after = max(0, _count_common(mine[before + 1 :][::-1], mended[before + 1 :][::-1]) - 1)
@@ -73,7 +73,7 @@ class BrokenRule:
 
 
 def _count_common(one: list[str], other: list[str]) -> int:
-    """Count the lines with which both lists begin."""
+    """Count the common lines at the beginning of both lists."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -82,10 +82,10 @@ def _list_lines(testcase: Testcase, file: str) -> list[str]:
 
 
 def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Diagnosis:
-    """Run the mended testcase. Return a finding if the failure is gone.
+    """Run the repaired testcase. Return a finding if the failure is gone.
 
-    Undefined values explain a wrong result. They do not explain a crash, a hang or a refusal: these are faults of the
-    compiler.
+    Undefined values explain a wrong result. They do not explain a crash, a hang or a rejection, which are faults of
+    the compiler.
     """
     if not (rule.traps or _gives_a_result(failure.seen)):
         return NOTHING_FOUND
@@ -118,10 +118,10 @@ def _prints_another(control: Observation, failing: Observation) -> bool:
 
 
 def describe_absence(control: Observation, failing: Observation) -> str | None:
-    """Describe the absence of the failure from a control run; None if the failure or another failure is there.
+    """Describe the absence of the failure from a control run. None if this or another failure is present.
 
-    If the report quotes a wrong value and no right value, any other value counts as absence. The same holds where a
-    runner compares the result with an expected value: that value may rest on the fault itself.
+    If the report quotes a wrong value and no right one, any other value counts as absence. The same applies if a
+    runner compares the result with an expected value, because that value may depend on the fault.
     """
     if control.outcome is Outcome.PASS:
         return FAILURE_GONE
@@ -134,12 +134,12 @@ def describe_absence(control: Observation, failing: Observation) -> str | None:
 
 
 def _read_wrong_output(seen: Observation) -> str:
-    """Return the message of a runner that compared the result; empty for a run that ended in another way."""
+    """Return the message of a runner that compared the result. Empty for a run that ended in another way."""
     signature = seen.signature
     return signature.message if signature is not None and signature.type == WRONG_OUTPUT else ""
 
 
 def _gives_a_result(seen: Observation) -> bool:
-    """True if the run had a result: it ended by itself, or a check of its result failed."""
+    """True if the run had a result: it ended normally, or a check of its result failed."""
     checked = seen.signature is not None and seen.signature.type in CHECKS
     return seen.ended == Exited(code=0) or (isinstance(seen.ended, Exited) and checked)

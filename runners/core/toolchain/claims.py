@@ -36,7 +36,7 @@ _LINES, _CLAIMS = msgspec.json.Decoder(_Line), msgspec.json.Decoder(_Claimed)
 
 
 def read_findings(claims: str) -> tuple[Finding, ...]:
-    """Return the findings of the JSON lines, if a guest may claim them. Other lines are dropped."""
+    """Return the findings of the JSON lines that a guest may claim. Other lines are dropped."""
     claimable = {kind.value for kind, facts in KINDS.items() if facts.from_guest}
     findings = []
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
@@ -56,7 +56,7 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
 
 
 def read_evidence(claims: str, kind: FindingKind, shape: type[Evidence]) -> Evidence | None:
-    """Return the evidence of the first well-formed line of a kind; None without such a line. Other fields are
+    """Return the evidence of the first well-formed line of a kind. None without such a line. Other fields are
     ignored."""
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
         try:

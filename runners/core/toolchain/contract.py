@@ -1,4 +1,4 @@
-"""The contract of a toolchain: everything that holds for one compiler only, as data and small pure functions."""
+"""Define the contract of a toolchain: all facts about one compiler, as data and small pure functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Toolchain(Protocol):
     """The facts about one compiler. No member runs a program.
 
     Three facts are required: ``NAME``, ``CANARY`` and ``list_distributions``. A class that inherits from `Toolchain`
-    gets a default for each other fact. A module that has all of these names is a toolchain as well.
+    has a default for each other fact. A module with all of these names is a toolchain as well.
     """
 
     @property
@@ -31,11 +31,11 @@ class Toolchain(Protocol):
     @property
     @abstractmethod
     def CANARY(self) -> Canary:
-        """The program that must run in an environment before a testcase is run there."""
+        """The program that must succeed in an environment before a testcase runs there."""
 
     @abstractmethod
     def list_distributions(self, version: str) -> tuple[str, ...]:
-        """Return the pinned distributions of a version. The first one has the toolchain's version number."""
+        """Return the pinned distributions of a version. The first one has the toolchain's version."""
 
     @property
     def TITLE(self) -> str:
@@ -65,13 +65,13 @@ class Toolchain(Protocol):
 
     @property
     def OPEN_DEPENDENCIES(self) -> tuple[str, ...]:
-        """Packages of the compiler's own project whose versions its wheels leave open, so that an old release may get
-        a package that is younger than the release."""
+        """Packages of the compiler's own project whose versions its wheels leave open. An old release may get a
+        package that is newer than itself."""
         return ()
 
     @property
     def PROVIDES(self) -> frozenset[str]:
-        """Modules that every environment has. A testcase that imports them needs no further requirement."""
+        """Modules that every environment contains. A testcase that imports them needs no further requirement."""
         return frozenset()
 
     @property
@@ -82,13 +82,13 @@ class Toolchain(Protocol):
     def list_tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
         """Return the programs that the steps of a testcase may start: name → argv prefix.
 
-        The first word ``python`` is the interpreter; any other is a path relative to ``site_packages``. The path
-        names the program itself, because its console script would hide a signal behind an exit status.
+        The first word ``python`` is the interpreter; any other is a path relative to ``site_packages``. The path is
+        that of the program itself, because a console script would turn a signal into an exit status.
         """
         return {"python": ("python",)}
 
     def find_bundle(self, version: str) -> Bundle | None:
-        """Return the layout of a version that another project's wheel carries; None for the toolchain's own."""
+        """Return the layout of a version in another project's wheel. None for the toolchain's own wheels."""
         return None
 
     @property
@@ -98,7 +98,7 @@ class Toolchain(Protocol):
 
     @property
     def STAND_INS(self) -> Sequence[str]:
-        """Devices that every machine has. A testcase for an absent device runs on them, in this order."""
+        """Devices that every machine has. They replace an absent device, in this order."""
         return ()
 
     @property
@@ -108,7 +108,7 @@ class Toolchain(Protocol):
 
     @property
     def REPORTS(self) -> ReportVocabulary:
-        """The words by which issues speak of the compiler. `bot.extract` knows a compiler by these words alone."""
+        """The words by which issues refer to the compiler. `bot.extract` knows a compiler only by these words."""
         return ReportVocabulary()
 
     @property
@@ -118,21 +118,21 @@ class Toolchain(Protocol):
 
     @property
     def GUEST(self) -> GuestFacts:
-        """The facts by which the compiler's programs are watched."""
+        """The facts that are needed to observe the compiler's programs."""
         return GuestFacts()
 
     @property
     def REWRITING(self) -> Rewriting:
-        """The rules that bring a testcase to another release or device."""
+        """The rules that port a testcase to another release or device."""
         return Rewriting()
 
     def load_diagnosers(self) -> Sequence[Diagnoser]:
-        """Return the ways to look for the cause of a failure, cheapest first.
+        """Return the diagnosers, cheapest first.
 
-        A function, so that a process that only reads issues does not import them.
+        This is a function, so that a process that only reads issues does not import them.
         """
         return ()
 
     def load_comparisons(self) -> Sequence[Comparison]:
-        """Return the ways to find where a run with a wrong result diverges from another run."""
+        """Return the comparisons that find where a run with a wrong result diverges from another run."""
         return ()

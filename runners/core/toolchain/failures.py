@@ -1,4 +1,4 @@
-"""The vocabulary of one compiler's failures: its messages, its stacks, and its complaints about devices.
+"""Define the vocabulary of one compiler's failures: its messages, its stacks, and its messages about devices.
 
 `runners.core.failure` reads failures and knows no compiler: each function that depends on a compiler takes a
 vocabulary. A run is read with the vocabulary of its toolchain. A report is read with the union of all vocabularies
@@ -27,7 +27,7 @@ class Sign:
     means: str
 
     def read(self, text: str) -> str | None:
-        """Return the meaning in words if the text has the message."""
+        """Return the meaning in words if the text contains the message."""
         found = self.pattern.search(text)
         if found is None:
             return None
@@ -39,22 +39,22 @@ _INTERFACES = {"libcuda": "cuda", "nvcuda": "cuda", "libamdhip64": "hip", "libvu
 
 
 def sign_of_missing_device(pattern: str) -> Sign:
-    """Return the sign of a missing device. The pattern ignores case."""
+    """Return the sign of a missing device. The pattern is case-insensitive."""
     return Sign(pattern=re.compile(pattern, re.IGNORECASE), means="no {device} device or runtime here")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """An exception that a compiler's Python side raises for every failure of a tool. It carries no information."""
+    """An exception that a compiler's Python side raises for every failure of a tool. It contains no details."""
 
     exception: str
     died: re.Pattern[str]
-    """The line below the exception with the number of the signal that killed the tool (group ``signal``)."""
+    """The line below the exception that contains the number of the signal that killed the tool (group ``signal``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """A line below an exception's header that names the failure, where many failures share the header."""
+    """A line below an exception's header that identifies the failure, if many failures share the header."""
 
     start: str
     """The beginning of the line."""
@@ -64,7 +64,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FatalLog:
-    """A row of a log that ends the program, where releases of another time raise an exception."""
+    """A log line before the program ends. Releases of another time raise an exception instead."""
 
     row: re.Pattern[str]
     """Matches the row: group ``m`` is the message."""
@@ -86,7 +86,7 @@ class Retired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureVocabulary:
-    """The patterns and names in a compiler's failures. Each field is a tuple, so that vocabularies can be united.
+    """The patterns and names of a compiler's failures. Each field is a tuple, so that vocabularies can be united.
 
     The default reads failures of programs without a compiler: Python's exceptions, signals, MLIR's diagnostics.
     """
@@ -94,7 +94,7 @@ class FailureVocabulary:
     packages: tuple[str, ...] = ()
     """Python packages of the compiler, whose frames in a traceback identify a failure."""
     noise_frames: tuple[str, ...] = ()
-    """Beginnings of native functions that are on every stack: entry points, call marshalling."""
+    """Prefixes of native functions that are on every stack: entry points, call marshalling."""
     site_renames: tuple[tuple[str, str], ...] = ()
     """Words in names of native functions that a release renamed: old, new."""
     crash_banners: tuple[tuple[str, re.Pattern[str]], ...] = ()
@@ -108,20 +108,20 @@ class FailureVocabulary:
     """Exceptions whose only information is that ``error: …`` lines were printed above them."""
     details: tuple[Detail, ...] = ()
     unnamed: tuple[Detail, ...] = ()
-    """Beginnings of messages that name the failure where a report quotes them without their exception."""
+    """Beginnings of messages that identify the failure if a report quotes them without their exception."""
     fatal_logs: tuple[FatalLog, ...] = ()
     relays: tuple[Relay, ...] = ()
 
     status_codes: tuple[str, ...] = ()
     """Names of the status codes of a runtime."""
     statuses: tuple[re.Pattern[str], ...] = ()
-    """Messages of a runtime: groups ``code`` and ``m``."""
+    """Messages of a runtime, with the groups ``code`` and ``m``."""
     status_packages: tuple[str, ...] = ()
-    """Packages whose exceptions have a status of the runtime as the message."""
+    """Packages whose exceptions contain a status of the runtime as the message."""
     flag_errors: tuple[re.Pattern[str], ...] = ()
-    """Refusals of command-line flags, beside LLVM's: group ``m``."""
+    """Refusals of command-line flags, in addition to LLVM's, with the group ``m``."""
     output_errors: tuple[re.Pattern[str], ...] = ()
-    """Messages about an unexpected result, at the beginning of a line: group ``m``."""
+    """Messages about an unexpected result, at the beginning of a line, with the group ``m``."""
     harness_lines: tuple[re.Pattern[str], ...] = ()
     """Beginnings of lines that a tool prints around each result."""
 
@@ -131,33 +131,33 @@ class FailureVocabulary:
     """The name of the operator in a message: the only group of the pattern that matched."""
 
     missing_names: tuple[re.Pattern[str], ...] = ()
-    """Messages about a name, flag or option that a build does not have: group ``name``."""
+    """Messages about a name, flag or option that a build lacks, with the group ``name``."""
     left_out_assertions: tuple[re.Pattern[str], ...] = ()
-    """Conditions of assertions in the compiler's C++ code, if its releases are built without them."""
+    """Conditions of assertions in the compiler's C++ code that its releases are built without."""
     left_out_diagnostics: tuple[re.Pattern[str], ...] = ()
-    """Diagnostics of internal checks that the releases are built without. A release goes on, to a crash."""
+    """Diagnostics of internal checks that the releases are built without. A release continues, to a crash."""
     refusals_of_all: tuple[re.Pattern[str], ...] = ()
-    """Messages of a compiler that reads no operation of the input's dialect. They name no operation."""
+    """Messages of a compiler that supports no operation of the input's dialect. They name no operation."""
     rejections: tuple[re.Pattern[str], ...] = ()
-    """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
-    Where every build refuses the text, no run shows anything of the reported failure."""
+    """Messages by which a build rejects a whole text: its parser, its verifier, its list of passes. If every build
+    rejects the text, no run shows anything of the reported failure."""
     program_checks: tuple[str, ...] = ()
-    """Functions of the compiler that check a program as it is, without changing it."""
+    """Functions of the compiler that check a program without changing it."""
     refusals: tuple[str, ...] = ()
-    """Exceptions by which the compiler refuses a request that breaks a rule: the message states the rule."""
+    """Exceptions by which the compiler refuses a request that violates a rule. The message states the rule."""
     text_rules: tuple[re.Pattern[str], ...] = ()
-    """Messages about a rule of the language itself, or of an operation's declared operands: the text breaks it.
-    A verifier written by hand is not among them, because it may be wrong."""
+    """Messages about a rule of the language, or of an operation's declared operands, that the text violates. A
+    handwritten verifier is not included, because it may be wrong."""
     argument_checks: tuple[re.Pattern[str], ...] = ()
-    """Messages about an argument of another type than its function declares: groups ``declared`` and ``given``, as in
-    a tensor type of the program."""
+    """Messages about an argument whose type differs from its declaration, with the groups ``declared`` and ``given``,
+    as in a tensor type of the program."""
     call_checks: tuple[re.Pattern[str], ...] = ()
     """Messages of the runtime's checks of a call: arguments, and the name of the function."""
     retired: tuple[Retired, ...] = ()
     products: tuple[Product, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()
-    """Signs that a device or the machine is broken or unfit, so that the run is no evidence about the compiler."""
+    """Signs of a broken or unsuitable device or machine. Such a run is not evidence about the compiler."""
 
 
 def unite_vocabularies(vocabularies: Iterable[FailureVocabulary]) -> FailureVocabulary:

@@ -1,7 +1,7 @@
 """Decide whether a failure depends on memory that the testcase never wrote, by runs with that memory filled.
 
-The memory decides if the testcase is clean with one constant and fails with another, twice each. Where no output
-tells right from wrong, the memory decides if the outputs of two constants differ, twice each.
+The memory decides if the testcase is clean with one constant and fails with another, twice each. If no output is
+known to be right, the memory decides if the outputs of two constants differ, twice each.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Obser
 def _decide_by_output(
     run: Callable[[str], Observation], seen: Mapping[str, Observation]
 ) -> tuple[tuple[Observation, ...], dict[str, str]]:
-    """Compare what the runs print, if all end well and none tells whether its output is right."""
+    """Compare the outputs of the runs, if all end well and no output is known to be right or wrong."""
     runs = tuple(seen.values())
     unjudged = all(one.outcome is Outcome.OTHER_FAILURE and one.ended == Exited(code=0) for one in runs)
     first, *others = seen
@@ -67,7 +67,7 @@ def _describe_outputs(first: str, other: str) -> str:
 
 
 def _run_until_they_differ(run: Callable[[str], Observation]) -> dict[str, Observation]:
-    """Run the testcase with each constant, until one run is clean and one fails."""
+    """Run the testcase with each constant until one run is clean and one fails."""
     seen: dict[str, Observation] = {}
     for fill in FILLS:
         seen[fill] = run(fill)

@@ -1,6 +1,6 @@
-"""The vocabulary of bug reports about one compiler: data and small pure functions.
+"""Define the vocabulary of bug reports about one compiler: data and small pure functions.
 
-`bot.extract` joins the vocabularies of all toolchains where a text is read before its toolchain is known.
+`bot.extract` joins the vocabularies of all toolchains to read a text whose toolchain is not known yet.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class DeviceText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDevices:
-    """The devices that a report names, and the one that its testcase asks for."""
+    """The devices that a report names, and the one that its testcase requests."""
 
     named: tuple[str, ...] = ()
     chosen: str = ""
-    """In the toolchain's words. The usual device if the text names none; ``named`` tells the two apart."""
+    """In the toolchain's words. The usual device if the text names none; ``named`` distinguishes the two cases."""
 
 
 def name_no_devices(text: DeviceText) -> NamedDevices:
@@ -64,13 +64,13 @@ def is_dotted(version: str) -> bool:
 class VersionWords:
     """The ways in which reports write the versions of a compiler.
 
-    Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
+    Fields that end in ``patterns`` contain sources of regular expressions without capturing groups.
     """
 
     prefixes: tuple[str, ...] = ()
     """Words that are joined to a version: ``NAME-`` of ``NAME-1.2.0``."""
     leading: tuple[str, ...] = ()
-    """Words that may stand between "works with" and a version."""
+    """Words that may occur between "works with" and a version."""
     named_by_patterns: tuple[str, ...] = ()
     """Words before a number that make it a version of this compiler."""
     wheel_patterns: tuple[str, ...] = ()
@@ -82,25 +82,25 @@ class VersionWords:
     line_patterns: tuple[str, ...] = ()
     """Printed lines that name a version."""
     branches: tuple[str, ...] = ()
-    """Branches that reports name beside the main branch."""
+    """Branches that reports name besides the main branch."""
     short_pattern: str | None = None
     """Numbers of two parts that may be versions in a sentence."""
     is_plausible: Callable[[str], bool] = is_dotted
     """True for a number that can be a version of this compiler."""
     promoted: Mapping[str, str] = field(default_factory=dict)
-    """Release candidate → the release that the candidate became without a change."""
+    """Release candidate → the release with the same content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextProgram:
-    """A language of the compiler that reports show without a line of Python, and the calls that take its text."""
+    """A language of the compiler that reports show without any Python, and the calls that take its text."""
 
     is_whole: Callable[[str], bool]
-    """True for a block of code that holds one whole program of the language and nothing else."""
+    """True for a block of code that contains exactly one whole program of the language."""
     read: str
     """The program that reads ``{text}``; its last line is the call."""
     compile: str
-    """The line behind it that compiles what was read."""
+    """The line after it that compiles the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,55 +110,55 @@ class PythonNames:
     packages: frozenset[str] = frozenset()
     """Top-level packages of the compiler."""
     products: Mapping[str, str] = field(default_factory=dict)
-    """Package → the name of a product that contains a compiler of its own, made from this one."""
+    """Package → the name of a product with its own compiler, which is derived from this one."""
     drivers: Mapping[str, str] = field(default_factory=dict)
     """Console program → the module that the program runs."""
     text_program: TextProgram | None = None
-    """The language of programs without Python; None if there is none."""
+    """The language of programs without Python. None if there is none."""
     namespaces: tuple[str, ...] = ()
-    """Names whose attributes mark a line without a fence as code."""
+    """Names whose attributes identify a line without a fence as code."""
     imports: Mapping[str, str] = field(default_factory=dict)
     """Name → the import that binds the name by convention. Imports are added in this order."""
     choose_default: Callable[[str, str], str | None] = choose_no_default
-    """Name of a target or device that an excerpt leaves out, and title with prose → the usual value as an expression;
-    None if the name has none, or if the text may mean another."""
+    """Name of a target or device that an excerpt leaves out, and title with prose → the usual value as an expression.
+    None if the name has no usual value, or if the text may mean another."""
     choose_import: Callable[[str, str, ReportAge], str | None] = choose_no_import
-    """Name, code and age of a report → the import that the code asks for; None if `imports` decides."""
+    """Name, code and age of a report → the import that the code needs. None if `imports` decides."""
     distributions: Mapping[str, str] = field(default_factory=dict)
-    """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""
+    """Import name → distribution, for packages of the same project that are not in the compiler's own wheels."""
     submodule_requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Submodule → distributions that the submodule imports, and that the compiler's wheel does not require."""
+    """Submodule → distributions that the submodule imports and that the compiler's wheel does not require."""
     call_bounds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Function, by its last name → distribution → the versions of it that the function can take."""
+    """Function, by its last name → distribution → the versions that the function supports."""
     readers: frozenset[str] = frozenset()
     """Functions that read a file."""
     writers: frozenset[str] = frozenset()
     """Functions that write a file."""
     definition_pattern: str | None = None
-    """The decorators of definitions in the compiler's own language embedded in Python."""
+    """The decorators of definitions in the compiler's embedded language."""
     language_names: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Decorator → names that its language defines in the function below it. Python never looks these names up."""
+    """Decorator → names that its language defines inside the decorated function. Python never resolves them."""
     omitted_constants: frozenset[str] = frozenset()
     """Names by which a printed module refers to constants that it leaves out."""
     common_words: frozenset[str] = frozenset()
-    """Words that too many reports share to connect a report with a program."""
+    """Words that are too common in reports to connect a report with a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureWords:
     """The ways in which reports quote the failures of a compiler.
 
-    Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
+    Fields that end in ``patterns`` contain sources of regular expressions without capturing groups.
     """
 
     definition_errors: frozenset[str] = frozenset()
-    """Exceptions that the compiler raises while reading a definition."""
+    """Exceptions that the compiler raises while it reads a definition."""
     definition_frames: tuple[str, ...] = ()
     """Parts of the names of the functions that read a definition."""
     comparisons: frozenset[str] = frozenset()
     """Functions that testcases call to compare results."""
     comparison_messages: Mapping[str, str] = field(default_factory=dict)
-    """Beginning of a message → the comparison that fails with it."""
+    """Beginning of a message → the comparison that fails with this message."""
     mismatch_patterns: tuple[str, ...] = ()
     """Printed messages about unequal results."""
     unnamed_patterns: tuple[str, ...] = ()
@@ -189,80 +189,80 @@ class CheckProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproducerFormat:
-    """The MLIR that a crashing compiler writes for developers: a module and the passes that crash on it."""
+    """The MLIR that a crashing compiler writes for developers: a module, and the passes that crash on it."""
 
     flag: str
     """The flag that runs the recorded passes."""
     run: Callable[[str, str], Step | None]
-    """MLIR and its file name → the call that runs the recorded passes; None for other MLIR."""
+    """MLIR and its file name → the call that runs the recorded passes. None for other MLIR."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLineTools:
     """The programs of a compiler that reads MLIR and writes modules for a runner.
 
-    Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
+    Fields that end in ``patterns`` contain sources of regular expressions without capturing groups.
     """
 
     prefix: str
     """The beginning of the names of all programs."""
     programs: frozenset[str]
-    """Programs that may become steps. All others are left out, and a repair says so."""
+    """Programs that may become steps. All others are left out, and a repair states this."""
     other_programs: frozenset[str] = frozenset()
-    """Programs that releases contain and that never become steps. Other names with the prefix are in no release."""
+    """Programs of releases that never become steps. Other names with the prefix are in no release."""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
-    """Program of another project → the program of this one that has the same passes. It runs in its place if the
+    """Program of another project → the program of this one with the same passes. It replaces the other program if the
     report calls no program of this project."""
     optimizer: str = ""
     """The program that runs single passes."""
     compiler: str
-    """The program that makes a module."""
+    """The program that compiles a module."""
     compilers: frozenset[str]
     """Programs whose positional argument is MLIR."""
     runners: frozenset[str]
     """Programs that load a module."""
     importers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Program that translates a model, its positional argument → the distributions that the program needs."""
+    """Program that translates a model, its positional argument → the distributions that it needs."""
     module_flags: tuple[str, ...]
     """Flags that name the module to load, the current flag first."""
     module_suffix: str
     data_suffixes: tuple[str, ...] = ()
     """Suffixes of this compiler's own data files."""
     compile_input: Callable[[str, str, str], Step]
-    """Device, input and module → the most ordinary call of the compiler."""
+    """Device, input and module → the simplest call of the compiler."""
     output_suffix: Callable[[Sequence[str]], str]
     """A call of the compiler → the suffix of its output file."""
     choose_target: Callable[[Sequence[str], str, str], str | None] = lambda _argv, _text, _device: None
-    """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
+    """A call of the compiler, its input and a device → the flag of a target that the call needs but lacks."""
     complete_target: Callable[[Sequence[str]], tuple[str, ...]] = lambda _argv: ()
-    """A call of the compiler that breaks off → the flags that its target needs and that it does not give."""
+    """An incomplete call of the compiler → the flags that its target needs and that the call lacks."""
     knows_flag: Callable[[str, str], bool] = lambda _program, _word: True
-    """A program and a flag, maybe with a value → whether some release of the program knows both."""
+    """A program and a flag, possibly with a value → True if some release of the program knows both."""
     list_told_flags: Callable[[DeviceText], tuple[str, ...]] = lambda _text: ()
     """The text of a report without a command → flags of the compiler in its sentences about the failure."""
     choose_chip: Callable[[DeviceText, str], tuple[str, ...]] = lambda _text, _device: ()
-    """The text of a report and a device → the flags without which the compiler refuses that device."""
+    """The text of a report and a device → the flags without which the compiler rejects that device."""
     no_target: str = ""
-    """The compiler's message about a missing target. A report that quotes this message is about the call as it is."""
+    """The compiler's message about a missing target. If a report quotes this message, the call is kept unchanged."""
     informs: re.Pattern[str] | None = None
     """Flags with which a program prints facts about itself and reads no input."""
     run_module: Callable[[str, str, str], Step] | None = None
-    """Device, module and function → the most ordinary run of a function without arguments."""
+    """Device, module and function → the simplest run of a function without arguments."""
     input_flag: str = "--input"
     """The flag of a run that passes one argument."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
-    """MLIR → its public functions: the name, and whether the function takes arguments."""
+    """MLIR → its public functions: the name, and True if the function takes arguments."""
     generate_inputs: Callable[[Sequence[str], str], tuple[str, ...] | None] = lambda _argv, _text: ()
-    """A run call and its MLIR → the flags that pass generated inputs, if the call passes none and needs some; None if
-    the inputs cannot be generated."""
+    """A run call and its MLIR → the flags that pass generated inputs, if the call needs inputs and passes none. None
+    if they cannot be generated."""
     find_called: Callable[[Sequence[str]], str | None] = lambda _argv: None
     """A run call → the function that the call names, if any."""
     choose_extents: Callable[[str, str], str] = lambda text, _told: text
-    """MLIR and the text of the report → the MLIR with an extent for each dynamic extent, to generate inputs of it."""
+    """MLIR and the text of the report → the MLIR with fixed extents for the dynamic ones, to generate inputs."""
     no_inputs: str = ""
-    """The runner's message about missing inputs. A report that quotes this message is about the call as it is."""
+    """The runner's message about missing inputs. If a report quotes this message, the call is kept unchanged."""
     missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
-    """MLIR → its constants, as written, whose data the text does not give."""
+    """MLIR → its constants, as written, whose data is not in the text."""
     product: Product | None = None
     """The thing that the compiler makes and that reports count."""
     combined: CombinedProgram | None = None
@@ -283,7 +283,7 @@ class CommitWords:
     name_patterns: tuple[str, ...] = ()
     """Names in code that point to a part of the compiler: a pass, an importer, an operator, a flag."""
     related: Mapping[str, str] = field(default_factory=dict)
-    """A word of reports, without separators → the words of commits with the same meaning."""
+    """A word of reports, without separators → words of commits with the same meaning."""
     targets: Mapping[str, str] = field(default_factory=dict)
     """A target, as in `bot.suspects.related` → this compiler's own words for it in labels and paths of commits."""
 
@@ -304,31 +304,31 @@ PLAIN_VARIABLES = {"OMP_NUM_THREADS": r"\d{1,3}", "PYTHONHASHSEED": r"\d{1,9}", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportVocabulary:
-    """The knowledge of extraction about one compiler. A toolchain with an empty vocabulary must be named by hand."""
+    """The facts about one compiler for extraction. A toolchain with an empty vocabulary must be named by hand."""
 
     called: tuple[str, ...] = ()
     """Names of the compiler in prose, lower case."""
     repositories: re.Pattern[str] | None = None
     """Repositories whose issues are about this compiler."""
     marks: re.Pattern[str] | None = None
-    """Words that mark a text as being about this compiler. Each occurrence counts."""
+    """Words that show that a text is about this compiler. Each occurrence counts."""
     read_devices: Callable[[DeviceText], NamedDevices] = name_no_devices
     versions: VersionWords = VersionWords()
     python: PythonNames = PythonNames()
     failures: FailureWords = FailureWords()
     tools: CommandLineTools | None = None
-    """None for a compiler without command-line programs: its testcases are Python."""
+    """None for a compiler without command-line programs. Then its testcases are Python."""
     mlir_functions: tuple[str, ...] = ()
     """Operations of the compiler's dialects that define a function."""
     mlir_modules: tuple[str, ...] = ()
     """Further operations of the compiler's dialects at the top level of a module."""
     native_marks: tuple[str, ...] = ()
-    """Words at the beginning of a line that mark the compiler's own C++."""
+    """Words at the beginning of a line that identify the compiler's own C++ code."""
     source_folders: tuple[str, ...] = ()
-    """Folders of the compiler's repository whose scripts no wheel contains: tests, tutorials, applications."""
+    """Folders of the compiler's repository whose scripts are in no wheel: tests, tutorials, applications."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that a testcase may set, and a regular expression for their values. They can change what
-    the compiler prints and how it uses the processor, and open no file and no library."""
+    """Environment variables that a testcase may set, and a regular expression for their values. They can change the
+    compiler's output and its use of the processor. They open no file and no library."""
     commits: CommitWords = CommitWords()
     tracker: TrackerDefaults | None = None
     """None for a toolchain without a profile in the settings."""

@@ -1,7 +1,7 @@
 """Find a cast of the testcase that NumPy warns about, and confirm by a run in which all values fit the type.
 
-NumPy casts a float that an integer type cannot hold to an arbitrary value, and warns: ``invalid value encountered in
-cast``. Data or references made by such a cast say nothing about the compiler.
+If an integer type cannot represent a float, NumPy's cast gives an arbitrary value and warns: ``invalid value
+encountered in cast``. Such data or references prove nothing about the compiler.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_numpy_casts(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_cast(testcase: Testcase, file: str, line: int) -> BrokenRule | None:
-    """Return the only cast to an integer type in a line; None for another number of casts."""
+    """Return the only cast to an integer type in a line. None for another number of casts."""
     text = testcase.files.get(file, "")
     try:
         tree = ast.parse(text) if 0 < len(text) <= MAX_CHARS else None
@@ -78,13 +78,13 @@ def find_cast(testcase: Testcase, file: str, line: int) -> BrokenRule | None:
 
 
 def _find_numpy(tree: ast.Module) -> str:
-    """Return the name under which a program imports NumPy; an expression if there is none, as in a star import."""
+    """Return the name under which a program imports NumPy. An expression if there is none, as in a star import."""
     imports = (one for node in tree.body if isinstance(node, ast.Import) for one in node.names)
     return next((one.asname or one.name for one in imports if one.name == "numpy"), "__import__('numpy')")
 
 
 def _read_limits(kind: ast.expr) -> tuple[str, float, float] | None:
-    """Return the name of an integer type with the least and the greatest float64 that it holds."""
+    """Return the name of an integer type, and the least and the greatest float64 that it can represent."""
     match kind:
         case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
             found = _INTEGER.match(name)

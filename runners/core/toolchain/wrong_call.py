@@ -1,8 +1,8 @@
-"""A call that does not fit what it calls. Confirm by a run in which only the call is mended.
+"""Confirm, by a run with only the call corrected, that a call does not fit its function or program.
 
-A difference explains an error: a rejected call, or a function that cannot be found. It explains neither a crash
-nor a hang, which no wrong call may cause, and a wrong value only where bytes are read in another type, or where a
-documented default changes the type in which a program computes.
+A wrong call explains an error: a rejected call, or a missing function. It never explains a crash or a hang. It
+explains a wrong value in two cases: bytes are read with another type, or a documented default changes the
+computation's type.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from runners.core.protocol import Exited, Finding, FindingKind, Observation, Out
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 MAX_COMMAND = 300
-"""Characters of a mended command that a finding gives."""
+"""Maximum length of a corrected command in a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongCall:
-    """One difference between a call of the testcase and what the call is for."""
+    """One difference between a call of the testcase and the purpose of the call."""
 
     fault: CallFault
     evidence: Mapping[str, object]
-    """The values of the sentence on this fault."""
+    """The values for the sentence on this fault."""
     mended: tuple[Testcase, ...]
-    """The same testcase with only the call mended: ways to mend it, the likeliest first."""
+    """The same testcase with only the call corrected: the possible corrections, the most likely first."""
 
 
 def find_rejection(failure: Failure) -> Signature | None:
-    """Return the error that a wrong call could explain: the end of a run, and no failed check of a result."""
+    """Return the error that a wrong call could explain: the end of a run, except a failed check of a result."""
     seen = failure.seen
     rejected = isinstance(seen.ended, Exited) and seen.ended.code != 0 and not failure.is_flaky
     return seen.signature if rejected and seen.signature is not None and seen.signature.type not in CHECKS else None
 
 
 def confirm_wrong_call(wrong: WrongCall, failure: Failure, means: Means) -> Diagnosis:
-    """Run the mended testcases. Return a finding if one of them ends cleanly."""
+    """Run the corrected testcases. Return a finding if one of them ends cleanly."""
     controls: list[Observation] = []
     for mended in wrong.mended:
         controls.append(means.run_control(failure, mended))
@@ -58,7 +58,8 @@ _CHANGES_TYPE = frozenset({CallFault.PARAMETER, CallFault.TYPE_REPLACED})
 def _prints_other_values(control: Observation) -> bool:
     """True for a run without the reported output.
 
-    Bytes of another type are wrong, and a type that the testcase asks for is its own, whatever the right values are.
+    Bytes of another type are wrong whatever the right values are. A type that the testcase requests is the testcase's
+    choice.
     """
     return control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0)
 

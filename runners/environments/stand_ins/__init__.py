@@ -1,5 +1,5 @@
-"""Stand-ins for libraries that a machine without a GPU lacks, so that programs which link them can be loaded.
+"""Make stand-ins for libraries that a machine without a GPU lacks, so that programs which link them can be loaded.
 
-The stand-ins are our own C, compiled on the host; no code of a wheel is compiled or run. `compile` writes one
+The stand-ins are our own C code, compiled on the host. No code of a wheel is compiled or run. `compile` writes one
 library, `elf` reads the needs of a wheel's libraries, `gpu` joins the two for wheels without their GPU packages.
 """

@@ -1,4 +1,4 @@
-"""Compile a shared library whose functions all report that there is no device."""
+"""Compile a shared library in which every function reports that there is no device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*", re.ASCII)
 
 
 def render_stub_source(functions: Iterable[str]) -> str:
-    """Return C source in which each function returns the status "no device", or that text if it describes errors."""
+    """Return C source in which each function returns the status "no device", or this text if it describes errors."""
     return "".join(
         f'const char *{name}(void) {{ return "no device"; }}\n'
         if name.endswith("GetErrorString") and name != _STATUS
@@ -33,7 +33,7 @@ def compile_stub(soname: str, functions: Mapping[str, Iterable[str]], folder: Pa
 
     Raises:
         InfraError: there is no C compiler.
-        ValueError: a name is no plain name of C or of a version: names come from wheels, and the source is compiled.
+        ValueError: a name is not a plain C name or version: names come from wheels, and the source is compiled.
     """
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
@@ -59,7 +59,7 @@ def compile_stub(soname: str, functions: Mapping[str, Iterable[str]], folder: Pa
 
 
 def _check_names(soname: str, functions: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return all function names. Refuse any that could say more than a name in C or in a version script."""
+    """Return all function names. Refuse any that is more than a name in C or in a version script."""
     names = sorted({name for group in functions.values() for name in group})
     unfit = [name for name in names if not _IDENTIFIER.fullmatch(name)]
     unfit += [word for word in (soname, *filter(None, functions)) if not _VERSION.fullmatch(word)]

@@ -1,6 +1,6 @@
 """Read which libraries and symbols a shared library needs and which it defines. The file is read, never loaded.
 
-pyelftools was tried: it makes an object of each symbol, and PyTorch's libraries have a hundred thousand.
+pyelftools was tried, but it makes an object for each symbol, and PyTorch's libraries have a hundred thousand.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB = 1, 4, 5, 6
 _DT_GNU_HASH, _DT_VERSYM, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
 _STB_GLOBAL = 1
 _HIDDEN = 0x8000
-"""Bit of a version index that is no part of the number."""
+"""Bit of a version index that is not part of the number."""
 MAX_NAME_BYTES = 64 * 1024
-"""C++ names of PyTorch reach some 8,000 bytes."""
+"""C++ names of PyTorch have up to about 8,000 bytes."""
 MAX_LIBRARIES = 256
 """A broken file may claim any number of needed libraries."""
 
@@ -34,7 +34,7 @@ class Needed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLibrary:
-    """The needs and the offers of one file."""
+    """The symbols that one file needs and defines."""
 
     libraries: tuple[str, ...]
     """Names of the libraries that must be loaded with this one (DT_NEEDED)."""
@@ -44,7 +44,7 @@ class SharedLibrary:
 
 
 def read_library(path: Path) -> SharedLibrary | None:
-    """Return the needs and definitions of a 64-bit little-endian shared library; None for any other file."""
+    """Return the needs and definitions of a 64-bit little-endian shared library. None for any other file."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _parse(data) if data[:6] == b"\x7fELF\x02\x01" else None
@@ -97,7 +97,7 @@ def _read_dynamic(section: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _count_symbols(data: mmap.mmap, tags: Mapping[int, int], locate: Callable[[int], int]) -> int:
-    """Return the number of dynamic symbols, which only the hash tables tell."""
+    """Return the number of dynamic symbols, which only the hash tables state."""
     if _DT_HASH in tags:
         return int(struct.unpack_from("<II", data, locate(tags[_DT_HASH]))[1])
     table = locate(tags[_DT_GNU_HASH])
@@ -115,7 +115,7 @@ def _count_symbols(data: mmap.mmap, tags: Mapping[int, int], locate: Callable[[i
 def _read_versions(
     data: mmap.mmap, tags: Mapping[int, int], locate: Callable[[int], int], read_name: Callable[[int], str]
 ) -> dict[int, tuple[str, str]]:
-    """Return the library and the version that each number of a needed version stands for."""
+    """Return the library and the version for each version number of a needed symbol."""
     found: dict[int, tuple[str, str]] = {}
     if _DT_VERNEED not in tags:
         return found

@@ -1,4 +1,4 @@
-"""Install wheels for GPUs on a machine without one: drop the GPU packages, and put stand-ins in their place.
+"""Install wheels for GPUs on a machine without one: replace the GPU packages by stand-ins.
 
 The ordinary wheel of PyTorch links CUDA. Its GPU packages are 2 to 3 GB, and a CPU never calls them, but the wheel
 does not load without them.
@@ -56,7 +56,7 @@ def add_stand_ins(site: Path) -> tuple[str, ...]:
 
     Raises:
         InfraError: there is no C compiler.
-        ValueError: a library of the wheel names a symbol that is no plain name.
+        ValueError: a library of the wheel names a symbol that is not a plain name.
     """
     written: list[str] = []
     for inside in LINKED.values():
@@ -67,15 +67,15 @@ def add_stand_ins(site: Path) -> tuple[str, ...]:
 
 
 def list_missing(site: Path, inside: str = "torch/lib") -> dict[str, dict[str, set[str]]]:
-    """Return the functions of each GPU library that the libraries of a folder link and lack, by symbol version."""
+    """Return the functions of each GPU library that a folder's libraries link and lack, by symbol version."""
     libraries = {path.name: read_library(path) for path in (site / inside).glob("*.so*")}
     return _find_missing({name: found for name, found in libraries.items() if found is not None})
 
 
 def _find_missing(libraries: dict[str, SharedLibrary]) -> dict[str, dict[str, set[str]]]:
-    """Return for each GPU library that is linked and absent the symbols by version that must be in it.
+    """Return, for each linked and absent GPU library, the symbols by version that it must contain.
 
-    A symbol without a version may be in any library that its user links, so the first that is missing there gets it.
+    A symbol without a version may be in any library that its user links, so the first missing one gets it.
     """
     defined = frozenset().union(*(one.defines for one in libraries.values()))
     missing: dict[str, dict[str, set[str]]] = {}
@@ -96,7 +96,7 @@ def _is_missing(soname: str) -> bool:
 
 
 def _choose_library(symbol: str, absent: Sequence[str]) -> str:
-    """Return the library with the longest stem that begins the symbol: ``libnccl.so.2`` for ``ncclSend``."""
+    """Return the library with the longest stem that is a prefix of the symbol: ``libnccl.so.2`` for ``ncclSend``."""
     fitting = [one for one in absent if symbol.lower().startswith(_get_stem(one))]
     return max(fitting, key=lambda one: len(_get_stem(one)), default=absent[0])
 
@@ -106,5 +106,5 @@ def _get_stem(soname: str) -> str:
 
 
 def _has_provider(symbol: str) -> bool:
-    """True if the interpreter, the C++ library or the C library has the symbol."""
+    """True if the interpreter, the C++ library or the C library defines the symbol."""
     return symbol.startswith(_OTHER_PROVIDERS) or hasattr(ctypes.CDLL(None), symbol)

@@ -25,7 +25,7 @@ SHORTEST_S = 1.0
 
 
 class UnknownProgram(Exception):
-    """The wheels have no such program. For example, some importers are Python modules."""
+    """The wheels lack the program. For example, some importers are Python modules."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def run_step(step: Sequence[str], deadline: float, more: Iterable[str] = (), mos
     """Run a step with ``more`` arguments until ``deadline`` (`time.monotonic`). Keep ``most`` bytes of output.
 
     Raises:
-        UnknownProgram: the wheels do not have the program.
+        UnknownProgram: the wheels lack the program.
     """
     argv = [find_program(step[0]), *step[1:], *more]
     left = max(SHORTEST_S, deadline - time.monotonic())
@@ -69,7 +69,7 @@ def run_step(step: Sequence[str], deadline: float, more: Iterable[str] = (), mos
 
 
 def _decode_output(data: bytes, most: int) -> str:
-    # LLVM prints a line for each of thousands of skipped passes. The lines of the few others would be cut off.
+    # LLVM prints a line for each of thousands of skipped passes. The few other lines would be cut off.
     kept = b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"BISECT: NOT running"))
     return kept[-most:].decode("utf-8", "replace")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 MAX_DISPATCHES = 2_000
 MAX_CLAIM = 46 * 1024
-"""The host accepts 48 KiB."""
+"""Limit of the claim. The host accepts 48 KiB."""
 FEWER = (1024, 256, 64, 16, 0)
 """Numbers of values to keep of each tensor. The first that fits is used."""
 
@@ -50,9 +50,9 @@ def parse_trace(lines: Iterable[str]) -> Json:
 class _TracedCalls:
     """Assigns the tensors below a banner to a call. The methods return None if the call is ambiguous.
 
-    A banner has only the name of the dispatch, which many calls share. In some releases the inputs of several calls
-    come before the outputs of the first, and the outputs do not name their call. Such calls get no outputs until all
-    calls of that name have ended.
+    A banner contains only the name of the dispatch, which many calls share. In some releases, the inputs of several
+    calls precede the outputs of the first, and the outputs do not name their call. Such calls get no outputs until
+    all calls of that name have ended.
     """
 
     def __init__(self) -> None:

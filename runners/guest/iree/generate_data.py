@@ -1,6 +1,6 @@
 """Append generated constants to an MLIR file: ``generate_data.py FILE NAME=TYPE*COUNT…``.
 
-The values are a short cycle: a compiler treats a constant whose elements are all the same in other ways.
+The values repeat in a short cycle, because a compiler treats constants with equal elements differently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 FORMATS = {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q"}
 CYCLE = 31
-"""Values after which they repeat: a prime, so that no row of a usual matrix equals the next."""
+"""Number of values before they repeat: a prime, so that no row of a usual matrix equals the next."""
 
 
 def make_bytes(kind: str, count: int) -> bytes:

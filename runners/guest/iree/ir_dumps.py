@@ -1,6 +1,6 @@
 """Read the dumps of ``--mlir-print-ir-before-all --mlir-print-ir-after-failure`` from a stream.
 
-The dumps have megabytes. Only the beginning of the last dump of each pass is kept.
+The dumps are megabytes long. Only the beginning of the last dump of each pass is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEADER = re.compile(
     r"(?: \((?P<old>[\w.-]+)\)|: (?P<new>[\w.-]+)(?:\{[^\n]*\})?)?"
     r"(?: \('(?P<kind>[\w.]+)' operation(?:: @(?P<symbol>\"[^\"]*\"|[\w.$-]+))?\))? //----- //"
 )
-"""``Name Failed (argument)`` until release 3.11, ``Name Failed: argument{options}`` since."""
+"""``Name Failed (argument)`` until release 3.11, ``Name Failed: argument{options}`` since then."""
 _SYMBOL = re.compile(r"^(?P<kind>[a-z][\w.]*)(?: (?:public|private|nested|protected))? @(?P<symbol>[\w.$-]+)")
 _DIAGNOSTIC = re.compile(r"^\S[^\n]{0,300}?:\d+:\d+: (?:error|warning|note|remark):")
 _CRASH = re.compile(r"(?:Please report issues to|PLEASE submit a bug report|Stack dump:|Stack trace:)", re.IGNORECASE)

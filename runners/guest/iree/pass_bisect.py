@@ -1,4 +1,4 @@
-"""Find the pass in which the compilation of an IREE testcase goes wrong.
+"""Find the pass in which the compilation of an IREE testcase fails.
 
     python launch.py iree.pass_bisect JSON
 
@@ -7,8 +7,8 @@ fails, its dumps show the pass, the operation and the IR, and its phases show ho
 began, each pass that the command line writes is tried alone (``pipelines.py``). If everything compiles,
 ``run_program.py`` leaves out the passes from the nth on, bisects n, and compares each run with the run of all passes.
 
-The finding goes as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim: the host runs
-both sides again, separately.
+The finding is written as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim: the host
+runs both sides again, separately.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from runners.guest.iree.pipelines import PipelinePass, guess_passes_by_flag, lis
 from runners.guest.iree.run_program import bisect_llvm_passes, bisect_written_passes
 
 MAX_REPRODUCER = 24 * 1024
-"""Part of the claim, which has 48 KiB in all."""
+"""Part of the claim, which has at most 48 KiB."""
 MAX_HELP = 4 << 20
 DUMPS = (
     ONE_THREAD,
@@ -89,7 +89,7 @@ def bisect_passes(steps: Sequence[Sequence[str]], deadline: float) -> Json | Non
 
 
 def diagnose_compilation(step: Sequence[str], deadline: float) -> Json:
-    """Return the pass in which a compilation fails, by its dumps and its error, and the first failing phase."""
+    """Return the pass in which a compilation fails, from its dumps and its error, and the first failing phase."""
     dumps = read_dumps(_read_stderr(step, deadline))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "reproducer.mlir")
@@ -127,8 +127,8 @@ _LOCAL = "--mlir-pass-pipeline-local-reproducer"
 def find_setup_failure(step: Sequence[str], errors: str, deadline: float) -> Json | None:
     """Find the pass on the command line whose setup fails.
 
-    A pass manager sets up all of its passes before it begins the first (``Pass::initialize``). A pass that fails
-    there is in no dump and in no reproducer. Alone, on an empty module, the pass fails with the same error.
+    A pass manager sets up all of its passes before it begins the first (``Pass::initialize``). A pass that fails in
+    its setup is in no dump and in no reproducer. Alone, on an empty module, it fails with the same error.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "empty.mlir")
@@ -150,7 +150,7 @@ def find_setup_failure(step: Sequence[str], errors: str, deadline: float) -> Jso
 
 
 def _list_setup_candidates(words: Sequence[str], deadline: float) -> Iterator[PipelinePass]:
-    """Yield the passes on the command line, then, if necessary, the passes that its flags may stand for."""
+    """Yield the passes on the command line, then, if necessary, the passes that its flags may add."""
     yield from list_written_passes(words)
     yield from guess_passes_by_flag(words, run_step(("iree-opt", "--help"), deadline, most=MAX_HELP).stdout)
 
@@ -190,7 +190,7 @@ def _find_innermost_pass(errors: str) -> Json | None:
 
 
 def _find_failing_dump(dumps: Dumps, innermost: Json | None) -> Dump | None:
-    """Return the dump before the failing pass: the pass that failed, or ran at the crash, or began last."""
+    """Return the dump before the failing pass: the pass that failed, else ran at the crash, else began last."""
     if dumps.failed is not None:
         return dumps.before.get(dumps.failed.name, dumps.failed)
     if innermost is not None and innermost["name"] in dumps.before:
@@ -208,14 +208,14 @@ def _read_reproducer(path: str) -> str:
 
 
 def diff_dumps(before: Dump, after: Dump | None) -> list[str]:
-    """Return the changes of the pass until it failed, as a diff; after a crash, the IR before the pass."""
+    """Return the changes of the pass until it failed, as a diff. After a crash, return the IR before the pass."""
     if after is not None and after is not before:
         return limit_lines(list(difflib.unified_diff(before.lines, after.lines, "before", "after", n=2, lineterm="")))
     return limit_lines([" " + line for line in before.lines])
 
 
 def find_phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
-    """Return the last phase that succeeds and the first that fails; empty if the step selects a phase itself."""
+    """Return the last phase that succeeds and the first that fails. Empty if the step itself selects a phase."""
     if step[0] not in COMPILERS:
         return "", ""
     if any(word.lstrip("-").startswith(("compile-to", "compile-mode")) for word in step):
@@ -231,9 +231,9 @@ def find_phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
 
 
 def find_option(step: Sequence[str], phase: str, deadline: float) -> str:
-    """Return the first flag without which the phase succeeds; empty if there is no such flag.
+    """Return the first flag without which the phase succeeds. Empty if no such flag exists.
 
-    A flag may add passes to a phase, or name a file that they cannot read.
+    A flag may add passes to a phase, or name a file that the passes cannot read.
     """
     for word in step[1:]:
         if not word.startswith("--") or time.monotonic() > deadline - SHORTEST_S:
@@ -248,11 +248,11 @@ PHASES = (
     "input", "abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream",
     "executable-sources", "executable-configurations", "executable-targets", "hal", "vm", "end",
 )  # fmt: skip
-"""Values of ``--compile-to`` in order, the same from 2.9.0 to 3.13.0. ``start`` is for ``--compile-from`` alone."""
+"""Values of ``--compile-to`` in order, the same from 2.9.0 to 3.13.0. ``start`` is only for ``--compile-from``."""
 
 
 def find_first(count: int, holds: Callable[[int], bool]) -> int | None:
-    """Return the least index at which ``holds`` is true; None if there is none. Once true, it must stay true."""
+    """Return the least index at which ``holds`` is true. None if there is none. Once true, it must remain true."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -21,7 +21,7 @@ _FLAG = re.compile(r"^--?(?P<name>[a-z][\w-]+)$")
 
 @dataclass(frozen=True)
 class PipelinePass:
-    """One pass. ``text``: the pass with its options. ``pipeline``: the pass alone inside the operations around it."""
+    """One pass. ``text``: the pass with its options. ``pipeline``: the pass inside the surrounding operations."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class PipelinePass:
 
 
 def list_written_passes(words: Sequence[str]) -> Iterator[PipelinePass]:
-    """Yield each pass of each pipeline, in order, then flags of one word: ``iree-opt`` takes a pass as a flag."""
+    """Yield each pass of each pipeline, in order, then flags of one word: ``iree-opt`` takes passes as flags."""
     found = 0
     for word in words:
         text = word.partition("=")[2].strip() if word.startswith("-") else word
@@ -48,12 +48,12 @@ def list_written_passes(words: Sequence[str]) -> Iterator[PipelinePass]:
 
 
 def parse_pipeline(text: str) -> list[PipelinePass]:
-    """Return the passes of a pipeline in order; empty if the text is not a pipeline."""
+    """Return the passes of a pipeline in order. Empty if the text is not a pipeline."""
     return list(_iterate_passes(text))[:MAX_PASSES] if len(text) <= MAX_TEXT and _PIPELINE.match(text) else []
 
 
 def truncate_pipeline(text: str, count: int) -> str:
-    """Return the pipeline cut to its first ``count`` passes, each inside the operations around it."""
+    """Return the pipeline cut to its first ``count`` passes, each inside the surrounding operations."""
     around = text.partition("(")[0]
     inner = [item.pipeline[len(around) + 1 : -1] for item in parse_pipeline(text)[:count]]
     return f"{around}({','.join(inner)})"
@@ -70,10 +70,10 @@ MAX_BY_FLAG = 6
 
 
 def guess_passes_by_flag(words: Sequence[str], registered: str) -> Iterator[PipelinePass]:
-    """Yield passes that a flag with a file may stand for, the passes with the most words in common first.
+    """Yield the passes that a flag with a file may mean, those with the most common words first.
 
-    Such a pass has an option for a file and shares words with the flag's name. The result is a guess: only a failure
-    of the pass confirms it. ``registered`` is the output of ``iree-opt --help``, which indents each pass by six
+    Such a pass has an option for a file and shares words with the flag's name. The result is a guess that only a
+    failure of the pass confirms. ``registered`` is the output of ``iree-opt --help``, which indents each pass by six
     spaces and its options by eight.
     """
     takes_files = tuple(_list_file_options(registered))
@@ -109,7 +109,7 @@ def _list_file_options(registered: str) -> Iterator[tuple[str, str]]:
 
 
 def _iterate_passes(text: str) -> Iterator[PipelinePass]:
-    """Yield the passes of a pipeline. Stop at an unbalanced bracket, which the compiler rejects, too."""
+    """Yield the passes of a pipeline. Stop at an unbalanced bracket, which the compiler also rejects."""
     around: list[str] = []
     at = 0
     while at < len(text):
@@ -137,7 +137,7 @@ def _iterate_passes(text: str) -> Iterator[PipelinePass]:
 
 
 def _find_options_end(text: str, at: int) -> int | None:
-    """Return the end of options in braces, which may contain braces and parentheses; None if they do not end."""
+    """Return the end of options in braces, which may contain braces and parentheses. None if they do not end."""
     if not text.startswith("{", at):
         return at
     depth = 0

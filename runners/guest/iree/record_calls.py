@@ -2,11 +2,11 @@
 
     python launch.py iree.record_calls repro.py [ARGUMENT…]
 
-The testcase runs unmodified. Each call goes as a line of JSON to the file that REPROBOT_FINDINGS names:
+The testcase runs unmodified. Each call is written as a line of JSON to the file that REPROBOT_FINDINGS names:
 ``{"kind": "call", "function": name, "inputs": [text], "results": [text]}``. A text is a value as ``iree-run-module``
 takes and prints values: ``2x2xf32=1 2 3 4``, or ``4`` for a scalar. A call with other values, and each call beyond
-the limit, gives ``{"kind": "unknown-call"}``. A module that the testcase compiles from a string gives
-``{"kind": "module", "text": text}``. The lines are claims: the testcase runs in the same process.
+the limit, gives ``{"kind": "unknown-call"}``. A module that the testcase compiles from a string gives ``{"kind":
+"module", "text": text}``. The lines are claims: the testcase runs in the same process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     try:
         _watch_calls(findings)
     except Exception:
-        return 0  # this release has no such function, or cannot be imported: no call can be recorded
+        return 0  # the release lacks such a function, or cannot be imported, so no call can be recorded
     with contextlib.suppress(Exception):  # a testcase that runs a compiled module needs no compiler
         _watch_modules(findings)
     forget_modules()
@@ -60,7 +60,7 @@ def _watch_calls(findings: str) -> None:
     invoker: Any = importlib.import_module("iree.runtime.function").FunctionInvoker
     plain: Callable[..., Any] = invoker.__call__
     left = [MAX_CALLS]
-    # Bound now: after `forget_modules`, a testcase may put modules of the same names in the way.
+    # Bound now, because a testcase may add modules of the same names after `forget_modules`.
     dump, write, describe = json.dumps, open, _describe_value
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def _watch_calls(findings: str) -> None:
 
 
 def _watch_modules(findings: str) -> None:
-    """Record the texts of modules, which the testcase may compose of parts. The compiler may be missing."""
+    """Record the texts of modules, which the testcase may compose. The compiler may be missing."""
     left, last = [MAX_MODULES], [""]
     dump, write = json.dumps, open
 
@@ -96,14 +96,14 @@ def _watch_modules(findings: str) -> None:
 
         return compile_str
 
-    # Each of them may be another wrapper of the same function.
+    # Each of them may be a different wrapper of the same function.
     for name in ("iree.compiler.tools.core", "iree.compiler.tools", "iree.compiler"):
         home: Any = importlib.import_module(name)
         home.compile_str = watch(home.compile_str)
 
 
 def _describe_value(value: Any) -> str | None:
-    """Return a value as text; None for a value that `iree-run-module` cannot be given exactly."""
+    """Return a value as text. None for a value that cannot be passed exactly to `iree-run-module`."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -112,7 +112,7 @@ def _describe_value(value: Any) -> str | None:
         array = value.to_host() if hasattr(value, "to_host") else value
         element = TYPES.get(str(array.dtype))
         flat = array.reshape(-1)[: MAX_ELEMENTS + 1]
-        numbers, texts = flat.tolist(), [str(one) for one in flat]  # of the array's own type, as short as it is exact
+        numbers, texts = flat.tolist(), [str(one) for one in flat]  # of the array's type, as short as exact
     except Exception:
         return None
     if element is None or not 0 < len(numbers) <= MAX_ELEMENTS:

@@ -1,4 +1,4 @@
-"""Bisect the passes of an IREE program by its behaviour when it runs: all passes from the nth on are left out.
+"""Bisect the passes of an IREE program by its run-time behaviour: all passes from the nth on are left out.
 
 The passes that the command line writes come first: a shorter pipeline leaves them out. LLVM's passes come second: a
 flag limits their number.
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 def bisect_written_passes(
     steps: Sequence[Sequence[str]], running: int, with_all: StepResult, deadline: float
 ) -> Json | None:
-    """Find the first pass of a pipeline on the command line with which the program behaves as with all passes."""
+    """Find the first pass of a command-line pipeline with which the program behaves as with all passes."""
     for at, step in enumerate(steps[:running]):
         for place, word in enumerate(step):
             flag, _, text = word.partition("=")
@@ -55,7 +55,7 @@ def bisect_written_passes(
 
 
 def _run_program(steps: Sequence[Sequence[str]], running: int, deadline: float) -> StepResult | None:
-    """Return the result of the run; None if the program does not compile."""
+    """Return the result of the run. None if the program does not compile."""
     if any(run_step(step, deadline).code != 0 for step in steps[:running]):
         return None
     return run_step(steps[running], deadline)
@@ -64,7 +64,7 @@ def _run_program(steps: Sequence[Sequence[str]], running: int, deadline: float) 
 def bisect_llvm_passes(
     steps: Sequence[Sequence[str]], running: int, with_all: StepResult, deadline: float
 ) -> Json | None:
-    """Find the first LLVM pass with which the program behaves as with all passes; None without LLVM passes."""
+    """Find the first LLVM pass with which the program behaves as with all passes. None without LLVM passes."""
 
     def run_limited(limit: int, more: Sequence[str] = ()) -> tuple[StepResult | None, str]:
         """Run with the first ``limit`` passes. Return the result (None: it does not compile) and compiler output."""
@@ -117,7 +117,7 @@ def is_same_result(a: StepResult | None, b: StepResult) -> bool:
 
 
 def _print_module(run_limited: Callable[..., object], limit: int, path: str) -> str:
-    """Return the module after the last pass that runs; empty if that pass belongs to code generation."""
+    """Return the module after the last pass that runs. Empty if that pass belongs to code generation."""
     run_limited(limit, (f"--opt-bisect-print-ir-path={path}",))
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

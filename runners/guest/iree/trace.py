@@ -4,7 +4,7 @@
 
 JSON is ``{"steps": [[word, …], …], "seconds": n}``. ``iree-compile`` gets ``--iree-flow-trace-dispatch-tensors``, and
 the program then prints the tensors around each dispatch on standard error. The tensors and the program's own output
-go as a line of JSON to the file that REPROBOT_FINDINGS names: ``data`` is base64 of zlib of ``{"dispatches":
+are written as a line of JSON to the file that REPROBOT_FINDINGS names: ``data`` is base64 of zlib of ``{"dispatches":
 [{"name", "inputs", "outputs"}], "tensors": [[type, digest, values]], "results": text}``. Inputs and outputs are
 indices into ``tensors``. The trace is a claim: any program may print such lines.
 """
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def trace_dispatches(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
-    """Return the trace of the first run; None if a step before the run fails, or the run exceeds the deadline."""
+    """Return the trace of the first run. None if a step before the run fails, or if the run exceeds the deadline."""
     for step in steps:
         if step[0] in RUNNERS:
             return _run_traced(step, deadline)

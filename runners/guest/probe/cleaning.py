@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 
 MAX_ENTRIES = 20_000
-"""An honest testcase leaves fewer files. Removing more would cost more than a new sandbox."""
+"""An honest testcase leaves fewer files. Removing more would take longer than a new sandbox."""
 _QUEUES = ("/dev/mqueue",)
 _SYSTEM_V = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
 
@@ -25,7 +25,7 @@ class CannotClean(Exception):
 
 
 def empty_folders(writable: Iterable[str]) -> None:
-    """Remove everything below each of the ``writable`` folders. The folders themselves stay.
+    """Remove everything below each of the ``writable`` folders, but not the folders themselves.
 
     Raises:
         CannotClean: there are too many files, or a file cannot be removed.
@@ -33,7 +33,7 @@ def empty_folders(writable: Iterable[str]) -> None:
     left = MAX_ENTRIES
     try:
         for root in writable:
-            # No other process is alive that could replace a directory by a link in the meantime.
+            # No other process is alive that could replace a directory by a link meanwhile.
             for folder, folders, files in os.walk(root, topdown=False):
                 left -= len(files) + len(folders)
                 if left < 0:
@@ -49,7 +49,7 @@ def empty_folders(writable: Iterable[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Remove a directory, or a symbolic link to a directory: ``os.walk`` lists both among the directories."""
+    """Remove a directory, or a symbolic link to one: ``os.walk`` lists both as directories."""
     if os.path.islink(path):
         os.unlink(path)
     else:
@@ -65,7 +65,7 @@ def list_queues() -> list[str]:
                 found += file.read().splitlines()[1:]
         except OSError:
             continue
-    return [ascii(name)[1:-1] for name in found]  # a name may hold any byte, and the host reads the record as UTF-8
+    return [ascii(name)[1:-1] for name in found]  # a name may contain any byte; the host reads UTF-8
 
 
 def list_ports() -> list[str]:

@@ -2,11 +2,11 @@
 
 A zygote is a process that has imported a testcase's modules and forks for each probe. A zygote runs the interpreter
 of the environment (``script/zygote.py``) and is a direct child of the supervisor. A forked probe becomes the
-supervisor's own child, because its parent ends at once. So the supervisor learns from the kernel how the probe ended
-and need not believe the zygote. Signals of the testcase can reach a zygote: losing a zygote costs a start, never a
+supervisor's own child, because its parent ends at once. So the supervisor learns from the kernel how the probe ended,
+and need not trust the zygote. Signals of the testcase can reach a zygote. A lost zygote costs a start, but never a
 result.
 
-The ``key`` in ``Zygotes.get_zygote`` holds everything that two probes must share to be forked from the same zygote.
+The ``key`` in ``Zygotes.get_zygote`` contains everything that two probes must share to use the same zygote.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runners.guest import LAUNCHER
 from runners.guest.probe.processes import read_parent, send_signal, start_process
 
 START_S = 30.0
-"""Time limit of the imports. TVM takes half a second, or ten seconds when its files are not in the disk cache."""
+"""Time limit of the imports. TVM takes half a second, or ten seconds if its files are not in the disk cache."""
 FORK_S = 10.0
 MAX_ZYGOTES = 2
 MAX_REFUSALS = 16
@@ -50,7 +50,7 @@ IOPRIO_LOWEST = (2 << 13) | 7
 
 
 class ZygoteLost(Exception):
-    """The zygote died, hangs, or sends an invalid reply."""
+    """The zygote died, hangs, or sent an invalid answer."""
 
 
 class Zygote:
@@ -116,10 +116,10 @@ class Zygote:
 
 
 def find_exposure(pid: int) -> str:
-    """Return a property of a process that a testcase could change; empty if there is none.
+    """Return a property of a process that a testcase could change. Empty if there is none.
 
-    The supervisor tries the changes itself. It has the user of the testcase, no capabilities and the same filter of
-    system calls, and as the parent it may do more than a testcase. Priority, processors and scheduling are left out:
+    The supervisor itself tries the changes. It has the testcase's user, no capabilities and the same filter of system
+    calls. As the parent, it may do more than a testcase. Priority, processors and scheduling are left out, because
     `cleaning.read_state` detects their changes.
     """
     for name in GUARDED_FILES:
@@ -145,7 +145,7 @@ def find_exposure(pid: int) -> str:
 
 
 class Zygotes:
-    """The living zygotes of a session, the least recently used first, and the reasons why others did not start."""
+    """The living zygotes of a session, least recently used first, and the reasons why others did not start."""
 
     def __init__(self, scratch: list[str]) -> None:
         self.scratch = scratch
@@ -159,7 +159,7 @@ class Zygotes:
     def get_zygote(
         self, python: str, environment: dict[str, str], limits: dict[str, int], preload: Preload
     ) -> Zygote | str:
-        """Return the zygote for such a probe, started if necessary, or the reason why the probe cannot be forked."""
+        """Return the zygote for such a probe, started if necessary, or the reason why it cannot be forked."""
         key = json.dumps([python, environment, limits, preload], sort_keys=True)
         if key in self.refused:
             return self.refused[key]
@@ -180,7 +180,7 @@ class Zygotes:
     def fork_script(
         self, zygote: Zygote, argv: list[str], descriptors: tuple[int, ...], conditions: Conditions
     ) -> int | str:
-        """Return the process id as ``Zygote.fork_script``. A zygote that cannot fork is closed: return the reason."""
+        """Return the process id like ``Zygote.fork_script``. Close a zygote that cannot fork; return the reason."""
         try:
             return zygote.fork_script(argv, descriptors, conditions)
         except ZygoteLost as error:

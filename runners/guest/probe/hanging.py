@@ -1,7 +1,7 @@
-"""Observe the threads of a step that is out of time, from outside its processes.
+"""Observe the threads of a step that exceeded its time, from outside its processes.
 
-The processor share of each thread tells a computation from a deadlock. The kernel reports where a thread waits. The
-Python stacks are a claim, because the testcase's process prints them itself.
+The processor share of each thread distinguishes a computation from a deadlock. The kernel reports where a thread
+waits. The Python stacks are a claim, because the testcase's process prints them itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _read_threads(processes: set[int]) -> dict[tuple[int, int], tuple[str, str, 
 
 
 def _read_wait_channel(pid: int, tid: int) -> str:
-    """Return the kernel function that a sleeping thread waits in (``futex_wait_queue``); empty if it is hidden."""
+    """Return the kernel function in which a thread sleeps (``futex_wait_queue``). Empty if it is hidden."""
     try:
         with open(f"/proc/{pid}/task/{tid}/wchan") as file:
             name = file.read(64)

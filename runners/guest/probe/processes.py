@@ -1,4 +1,4 @@
-"""Start a step, and end it with everything that it started. Only the supervisor imports this module."""
+"""Start a step, and end it with all processes that it started. Only the supervisor imports this module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_OPEN_FILES = 4096
 EXIT_CANNOT_START = 127
 """Exit status of a step whose program cannot be executed, as a shell reports it."""
 SWEEP_S = 5.0
-"""Time limit for killing processes one by one. After the limit the zygotes are killed, too."""
+"""Time limit for killing processes one by one. After it, the zygotes are killed too."""
 NOBODY = 65534
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
@@ -32,15 +32,15 @@ STEPS_APART = "REPROBOT_STEPS_APART"
 def has_step_user() -> bool:
     """True if the engine asks for a separate user for steps.
 
-    On Linux the steps share the supervisor's user, and being undumpable keeps them from its descriptors. gVisor's
-    kernel lacks that protection. There the supervisor is root of the sandbox, and steps run as another user.
+    On Linux, the steps share the supervisor's user, and cannot open its descriptors because it is undumpable.
+    gVisor's kernel lacks this protection. There the supervisor is root of the sandbox, and steps run as another user.
     """
     return os.environ.get(STEPS_APART) == "1"
 
 
 @contextlib.contextmanager
 def act_as_step_user() -> Iterator[None]:
-    """Create and read files with the rights of the steps: they own the new files and could read the others."""
+    """Create and read files with the rights of the steps. They own the new files, and could read the others."""
     if not has_step_user():
         yield
         return
@@ -54,8 +54,8 @@ def act_as_step_user() -> Iterator[None]:
 
 
 def drop_privileges() -> None:
-    """Become the steps' user for good, without capabilities and without a way to get them."""
-    import ctypes  # lazy: only one engine needs the module here, and each import is a part of every probe
+    """Become the steps' user permanently, without capabilities and without a way to get them."""
+    import ctypes  # lazy: only one engine needs the module here, and every probe pays for each import
 
     libc = ctypes.CDLL(None, use_errno=True)
     capability = 0
@@ -69,7 +69,7 @@ def drop_privileges() -> None:
 
 
 def lower_limit(kind: int, value: int) -> None:
-    """Set a resource limit to ``value``, or leave a limit that is lower."""
+    """Set a resource limit to ``value``, unless it is lower already."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
@@ -117,7 +117,7 @@ def start_process(
 
 
 def read_parent(pid: int) -> int | None:
-    """Return the parent of a process; None if the process is gone."""
+    """Return the parent of a process. None if the process is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -142,7 +142,7 @@ def list_processes() -> set[int]:
 
 
 def kill_others() -> None:
-    """Kill every process but this one. Process 1 uses one system call that no fork can outrun."""
+    """Kill every process except this one. Process 1 uses one system call that no fork can outrun."""
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
@@ -152,13 +152,13 @@ def kill_others() -> None:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal. A process that is gone is no error."""
+    """Send a signal. A missing process is not an error."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
 
 
 def reap_all(child: int | None, ended: WaitResult | None) -> WaitResult | None:
-    """Kill and collect until no child is left. Return how ``child`` ended."""
+    """Kill and collect until no child remains. Return how ``child`` ended."""
     while True:
         kill_others()
         try:
@@ -183,10 +183,11 @@ def reap_dead(child: int | None) -> WaitResult | None:
 
 
 def reap_except(keep: set[int], child: int | None, ended: WaitResult | None) -> WaitResult | None:
-    """Kill and collect as ``reap_all``, but spare ``keep``. Only process 1 may call this: it sees every process.
+    """Kill and collect like ``reap_all``, except ``keep``. Only process 1 may call this, because it sees every
+    process.
 
-    ``kill(-1)`` spares no process, and forking can outrun killing one by one. So one system call stops everything
-    first, and the processes in ``keep`` continue at the end. If others resist for ``SWEEP_S``, all are killed.
+    ``kill(-1)`` spares no process, and forks can outrun kills one by one. So one system call stops all processes
+    first, and those in ``keep`` continue at the end. If others remain after ``SWEEP_S``, all are killed.
     """
     give_up = time.monotonic() + SWEEP_S
     while time.monotonic() < give_up:
@@ -199,5 +200,5 @@ def reap_except(keep: set[int], child: int | None, ended: WaitResult | None) -> 
             return ended
         for pid in others:
             send_signal(pid, signal.SIGKILL)
-        time.sleep(0.0005)  # dying takes a moment, and there may be no child to wait for
+        time.sleep(0.0005)  # death takes a moment, and there may be no child to wait for
     return reap_all(child, ended)

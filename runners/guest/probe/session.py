@@ -11,7 +11,7 @@ from runners.guest.probe import cleaning
 from runners.guest.probe.processes import has_step_user, reap_all, reap_except
 from runners.guest.probe.streams import Wakeups
 
-TYPE_CHECKING = False  # each import here is a part of every probe
+TYPE_CHECKING = False  # every probe pays for each import here
 if TYPE_CHECKING:
     from runners.guest.probe.forking import Zygotes
     from runners.guest.probe.processes import WaitResult
@@ -24,11 +24,11 @@ def open_zygotes(scratch: list[str]) -> Zygotes:
 
 
 class SupervisorSession:
-    """One or more jobs: the connection to the host, notices of ended children, and the zygotes.
+    """The state of one or more jobs: the connection to the host, notices of ended children, and the zygotes.
 
-    ``scratch`` are the writable folders; None means a single job. There are zygotes only in process 1, because only
-    process 1 can spare a zygote and be sure that no other process lives. There are none where steps have a user of
-    their own, because being undumpable does not protect a zygote there.
+    ``scratch`` contains the writable folders; None means a single job. Only process 1 has zygotes, because only it
+    can spare a zygote and ensure that no other process lives. There are none if steps have their own user, because
+    being undumpable does not protect a zygote then.
     """
 
     def __init__(self, host: int, scratch: list[str] | None) -> None:
@@ -40,13 +40,13 @@ class SupervisorSession:
         self.state = cleaning.read_state([os.getpid()], self.scratch)
 
     def end_processes(self, child: int | None, ended: WaitResult | None) -> WaitResult | None:
-        """Kill and collect every process but the zygotes. Return how ``child`` ended."""
+        """Kill and collect every process except the zygotes. Return how ``child`` ended."""
         if self.zygotes is None or not self.zygotes.alive:
             return reap_all(child, ended)
         return reap_except(self.zygotes.pids, child, ended)
 
     def prepare_next_job(self) -> str:
-        """Clean up after a job. Return why this sandbox cannot take another job; empty if it can."""
+        """Clean up after a job. Return why this sandbox cannot accept another job. Empty if it can."""
         if self.zygotes is None:
             return "this is not process 1, or the steps have a user of their own"
         self.zygotes.close_dead()

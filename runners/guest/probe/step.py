@@ -1,4 +1,4 @@
-"""Run one step of a probe: start or fork the process, watch it until it ends or is out of time, build its record.
+"""Run one step of a probe: start or fork the process, watch it until it ends or its time is over, build its record.
 
 Only the supervisor imports this module.
 """
@@ -16,7 +16,7 @@ from runners.guest import LAUNCHER
 from runners.guest.probe.processes import act_as_step_user, list_processes, reap_dead, send_signal, start_process
 from runners.guest.probe.streams import Capture
 
-TYPE_CHECKING = False  # each import here is a part of every probe
+TYPE_CHECKING = False  # every probe pays for each import here
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MAX_CLAIM_BYTES = 48 * 1024
 CPU_MARGIN_S = 2
-"""Processor time of one process beyond the limit of the whole job, before the kernel kills it. A host that can count
-ends the step earlier, and then the step can still be asked for its stack."""
+"""Processor time of one process beyond the limit of the whole job, before the kernel kills it. A host that counts the
+time ends the step earlier. Then the step can still be asked for its stack."""
 ABORT_GRACE_S = 2.0
 STACK_PAUSE_S = 0.2
 STACK_SIGNAL = 64
@@ -109,7 +109,7 @@ class ProbeStep:
         return reader, writer
 
     def fork_from_zygote(self, ends: tuple[int, ...]) -> int | None:
-        """Return the process id; None, with the reason in ``not_forked``, if the step needs a process of its own."""
+        """Return the process id. None if the step needs its own process; ``not_forked`` is the reason."""
         zygotes = self.session.zygotes
         if not self.script or self.preload is None or zygotes is None:
             return None
@@ -145,13 +145,13 @@ class ProbeStep:
 
     @property
     def process_cpu_s(self) -> int:
-        """Limit of one process in whole seconds, as the kernel takes them."""
+        """Limit of one process in whole seconds, as the kernel requires."""
         return int(self.cpu_s) + CPU_MARGIN_S
 
     # ---------------------------------------------------------------------------------------- watching
 
     def watch_until(self, deadline: float) -> WaitResult | None:
-        """Read the streams until the child ends. Return how it ended; None if it is out of time."""
+        """Read the streams until the child ends. Return how it ended. None if its time is over."""
         ended = None
         while ended is None:
             left = deadline - time.monotonic()
@@ -183,10 +183,10 @@ class ProbeStep:
         return bool(data)
 
     def capture_stacks(self) -> WaitResult | None:
-        """Make a step that is out of time print its stacks. Return how it ended; None if it still runs.
+        """Make a step whose time is over print its stacks. Return how it ended. None if it still runs.
 
-        Some programs print their stack when they are made to crash. A script also prints its stack before, without
-        ending. Output from now on is not output of the testcase.
+        Some programs print their stack when they are made to crash. A script can print its stack without ending.
+        Output from now on is not the testcase's.
         """
         if not self.prints_stack:
             return None
@@ -200,7 +200,7 @@ class ProbeStep:
             send_signal(self.pid, STACK_SIGNAL)
             ended = self.watch_until(time.monotonic() + STACK_PAUSE_S)
             if ended is not None:
-                return ended  # a collected process has lost its id, which may be another's by now
+                return ended  # a collected process has lost its id, which may belong to another one now
         send_signal(self.pid, signal.SIGSEGV if self.script else signal.SIGABRT)
         return self.watch_until(time.monotonic() + ABORT_GRACE_S)
 
@@ -209,7 +209,7 @@ class ProbeStep:
         return list_processes() - spared if os.getpid() == 1 else {self.pid}
 
     def drain_streams(self) -> None:
-        """Read the rest of the pipes, which is finite: no writer is alive."""
+        """Read the rest of the pipes. It is finite, because no writer is alive."""
         for descriptor, capture in self.streams.items():
             with contextlib.suppress(BlockingIOError):
                 while data := os.read(descriptor, READ_BYTES):
@@ -241,6 +241,6 @@ class ProbeStep:
         }
 
     def used_up_cpu(self, status: int, usage: resource.struct_rusage) -> bool:
-        """True if the kernel killed the child for its processor time, by the signal and the kernel's own count."""
+        """True if the kernel killed the child because of its processor time, by the signal and the kernel's count."""
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         return bool(killed and usage.ru_utime + usage.ru_stime >= self.cpu_s)

@@ -1,4 +1,4 @@
-"""Keep a step's output within bounds, and notice ended processes. Only the supervisor imports this module."""
+"""Limit a step's output, and detect ended processes. Only the supervisor imports this module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Capture:
             self.dropped += excess
 
     def decode_text(self) -> str:
-        """Return the stream as valid text, with one replacement character per byte that is not UTF-8."""
+        """Return the stream as valid text, with one replacement character for each byte that is not UTF-8."""
         head = self.head.decode("utf-8", "replace")
         tail = self.tail.decode("utf-8", "replace")
         if not self.dropped:

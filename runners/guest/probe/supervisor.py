@@ -9,26 +9,26 @@ normally as process 1 of the sandbox. The standard input has one line per job::
      "compile_functions": ["package.compile"], "reports_at_exit": ["package"],
      "limits": {"output_bytes": 65536, "file_bytes": 536870912}, "probe_file": null, "scratch": null}
 
-and then stays open. Its end of file means that the host is gone: the supervisor kills everything. A blank line during
-a job means that the job has used up its processor time, which the host alone sees: the step ends as if it had timed
-out.
+and then remains open. Its end of file means that the host is gone. Then the supervisor kills everything. A blank line
+during a job means that the job has used up its processor time, which only the host sees. Then the step ends as if it
+had timed out.
 
-The records leave by the standard output, which no step inherits; the streams of a step are fields of its record. The
-steps are hostile: this process is undumpable, so that they can neither trace it nor open its descriptors, and it
-trusts none of their output.
+The records are written to the standard output, which no step inherits. The streams of a step are fields of its
+record. The steps are hostile. This process is undumpable, so that they can neither trace it nor open its descriptors,
+and it trusts none of their output.
 
-A step with ``prints_stack`` runs a program that prints its stack on a fatal signal. A step that is out of time gets
+A step with ``prints_stack`` runs a program that prints its stack on a fatal signal. A step whose time is over gets
 such a signal.
 
 A step with ``script`` (its argv is an interpreter, a file, arguments) runs the file through ``script/run.py``, which
 records failures and calls of the ``compile_functions``, and prints stacks on a signal. ``preload`` is a list of
-import statements: the file then runs in a fork of a process that has executed them (``forking.py``), if there is such
-a process and the imports reach none of the testcase's ``own`` modules. The fork sets the ``late`` variables, the
+import statements. Then the file runs in a fork of a process that has executed them (``forking.py``), if such a
+process exists and the imports reach none of the testcase's ``own`` modules. The fork sets the ``late`` variables, the
 ``perturb`` byte and the ``seed``. ``reports_at_exit`` are packages that report their live objects at exit.
 
-A job with ``scratch``, the writable folders, belongs to a session: a blank line follows its records. The next job
-finds those folders empty and no process of the last job alive. If the supervisor cannot ensure this, the last record
-has the reason in ``spent``, and the supervisor ends.
+A job with ``scratch``, the writable folders, belongs to a session. A blank line follows its records. The next job
+finds those folders empty, and no process of the last job is alive. If the supervisor cannot ensure this, the last
+record contains the reason in ``spent``, and the supervisor ends.
 
 Standard library only, with the other modules of this folder; Python 3.10 or newer.
 """
@@ -47,7 +47,7 @@ from runners.guest.probe.processes import act_as_step_user, reap_all
 from runners.guest.probe.session import SupervisorSession
 from runners.guest.probe.step import HostGone, ProbeStep
 
-TYPE_CHECKING = False  # each import here is a part of every probe: no `typing`, and no module that few probes need
+TYPE_CHECKING = False  # every probe pays for each import here: no `typing`, and no module that few probes need
 if TYPE_CHECKING:
     from typing import Any
 
@@ -65,7 +65,7 @@ class JobRefused(Exception):
 
 
 def become_untouchable() -> None:
-    """Forbid processes of the same user to trace this process or open its descriptors. Adopt orphans."""
+    """Prevent processes of the same user from tracing this process or opening its descriptors. Adopt orphans."""
     libc = ctypes.CDLL(None, use_errno=True)
     for option, value in ((PR_SET_DUMPABLE, 0), (PR_SET_CHILD_SUBREAPER, 1)):
         if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
@@ -92,7 +92,7 @@ def read_job(descriptor: int, *, may_end: bool) -> dict[str, Any]:
         JobRefused: the job is incomplete, too large or not an object.
     """
     data = bytearray()
-    while not data.endswith(b"\n") or data.isspace():  # blank: an end request that came too late for the last job
+    while not data.endswith(b"\n") or data.isspace():  # blank: a request to end that was too late for the last job
         piece = os.read(descriptor, 1024 * 1024)
         if not piece and not data and may_end:
             raise HostGone
@@ -108,7 +108,7 @@ def read_job(descriptor: int, *, may_end: bool) -> dict[str, Any]:
 
 
 def send_record(descriptor: int, record: dict[str, Any]) -> None:
-    """Write a whole record. A pipe may take only a part of the data at a time."""
+    """Write a whole record. A pipe may accept only a part of the data at a time."""
     data = memoryview(json.dumps(record).encode("ascii") + b"\n")
     while data:
         data = data[os.write(descriptor, data) :]
@@ -129,7 +129,7 @@ def write_files(root: str, files: dict[str, str]) -> None:
 
 
 def read_probe_file(path: str) -> str | None:
-    """Return the text that a hook left, cut at the limit; None without a regular file. The text is a claim."""
+    """Return the text of a hook's file, cut at the limit. None without a regular file. The text is a claim."""
     try:
         # A symbolic link could point elsewhere, and a named pipe could block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -153,7 +153,7 @@ def run_job(job: dict[str, Any], records: int, session: SupervisorSession) -> No
     for step in job["steps"]:
         child = ProbeStep(step, job, deadline, session)
         record = child.run()
-        deadline += child.preload_s  # a zygote's imports serve many probes and count for none
+        deadline += child.preload_s  # a zygote's imports serve many probes, and count for none of them
         send_record(records, {"step": record})
         if record["status"] != 0 or record["timed_out"]:
             break
@@ -164,7 +164,7 @@ def run_job(job: dict[str, Any], records: int, session: SupervisorSession) -> No
 
 
 def serve_jobs(host: int, records: int) -> None:
-    """Run one job, or the jobs of a session until the host ends it or the sandbox takes no further job."""
+    """Run one job, or the jobs of a session until the host ends it or the sandbox accepts no further job."""
     session: SupervisorSession | None = None
     while True:
         job = read_job(host, may_end=session is not None)

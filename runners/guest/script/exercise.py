@@ -1,11 +1,11 @@
-"""Run a script and tell which of some names it reached in the compiler's Python code.
+"""Run a script and report which of some names it reached in the compiler's Python code.
 
 Usage: ``launch.py script.exercise PACKAGES NAMES SCRIPT ARGUMENT…``, packages and names separated by commas. A name
-is *reached* when a function or a class of that name is called in one of the packages, and *known* when a file of the
-packages defines it. Case and underscores do not count: an importer's class ``LayerNorm`` stands for ``layer_norm``.
+is *reached* if a function or a class of that name is called in one of the packages. It is *known* if a file of the
+packages defines it. Case and underscores are ignored: an importer's class ``LayerNorm`` matches ``layer_norm``.
 
-The line ``{"kind": "reach", "summary", "evidence": {"reached": […], "known": […]}}`` goes to the file that
-REPROBOT_FINDINGS names. It is a claim: the script shares the process.
+The line ``{"kind": "reach", "summary", "evidence": {"reached": […], "known": […]}}`` is written to the file that
+REPROBOT_FINDINGS names. It is a claim, because the script shares the process.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_watched(file: str, watch: Watch) -> None:
 
 
 class Watch:
-    """The names that are looked for, and those that were reached."""
+    """The names to look for, and those that were reached."""
 
     def __init__(self, packages: list[str], names: list[str]) -> None:
         self._packages = tuple(packages)
@@ -63,7 +63,7 @@ class Watch:
         self._reached: set[str] = set()
 
     def see_call(self, frame: FrameType, event: str, _argument: Any) -> None:
-        """Take note of a call. A class method counts for the class that it is called on."""
+        """Record a call. A class method counts for the class on which it is called."""
         if event != "call":
             return
         code = frame.f_code
@@ -83,7 +83,7 @@ class Watch:
             return frozenset(), False
         code = frame.f_code
         parts = getattr(code, "co_qualname", code.co_name).split(".")
-        # A class body runs when its module is imported, which is no use of the class.
+        # A class body runs when its module is imported. This is not a use of the class.
         defines = "__qualname__" in code.co_names and not code.co_flags & 0x2
         names = frozenset() if defines else frozenset(map(simplify_name, parts)) & self._names.keys()
         return names, code.co_varnames[:1] == ("cls",) and code.co_argcount > 0

@@ -8,8 +8,8 @@
     {"ended": 0, "at", "warnings"}           the script ended without an exception
 
 After a crash or a time-out, the last phase is the one in which it happened. ``failed`` is the chain of exceptions,
-beginning with the exception that ended the script, frames innermost first. The record is a claim: the script can
-write to the same descriptor, or change the functions that write.
+beginning with the exception that ended the script, frames innermost first. The record is a claim, because the script
+can write to the same descriptor, or change the functions that write.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ MAX_CHAIN = 6
 MAX_FRAMES = 30
 MAX_MESSAGE = 2000
 NATIVE_HEADER = "Traceback (most recent call last):"
-"""First line of a message that holds a native stack."""
+"""First line of a message that contains a native stack."""
 MAX_WARNINGS = 12
 MAX_PHASES = 100
 
 
 class RunRecord:
-    """Writes the record. Its methods must not make the script fail or print other output than a plain run."""
+    """Writes the record. Its methods must not make the script fail, or print other output than a plain run."""
 
     def __init__(self, descriptor: int, compile_functions: list[str]) -> None:
-        """Watch each of ``compile_functions`` once its module is imported, which may be before the script begins."""
+        """Watch each of ``compile_functions`` once its module is imported. This may be before the script begins."""
         self._descriptor = descriptor
         self._pid = os.getpid()
         self._began = time.monotonic()
@@ -82,7 +82,7 @@ class RunRecord:
     # ------------------------------------------------------------------------------------------ watching
 
     def _watch_warnings(self) -> None:
-        """Hook in beside the machinery that prints warnings. A replaced ``showwarning`` and recording still work."""
+        """Add a hook to the machinery that prints warnings. A replaced ``showwarning`` and recording still work."""
         import warnings
 
         shown = getattr(warnings, "_showwarnmsg", None)
@@ -136,7 +136,7 @@ class RunRecord:
             self._write_line(phase=name)
 
     def _write_line(self, **line: Any) -> bool:
-        """Write a line. Return False, without writing, if the line exceeds the space left."""
+        """Write a line. Return False, without writing, if the line exceeds the remaining space."""
         try:
             import json
 
@@ -155,8 +155,8 @@ class RunRecord:
 class ImportWatcher:
     """A finder that calls ``done`` after the import of each module in ``names``, even if the import fails.
 
-    The finder replaces the type of the module's specification: importing ends by setting ``_initializing`` there
-    (Python 3.7 to 3.14). A loader instead would add a frame below the module's code, and warnings with a stack level
+    The finder replaces the type of the module's specification, because an import ends by setting ``_initializing``
+    there (Python 3.7 to 3.14). A loader would add a frame below the module's code, and warnings with a stack level
     would point to that frame.
     """
 
@@ -177,7 +177,7 @@ class ImportWatcher:
 
 
 def watch_initializing(kind: type, done: Callable[[str], None]) -> type:
-    """Return a subclass of a specification's type. Instances become ``kind`` again when the import is over."""
+    """Return a subclass of a specification's type. Its instances become ``kind`` again when the import is over."""
 
     class WatchedSpec(kind):  # type: ignore[misc]  # the type depends on the finder
         @property
@@ -196,7 +196,7 @@ def watch_initializing(kind: type, done: Callable[[str], None]) -> type:
 
 
 def list_chain(error: BaseException) -> list[tuple[BaseException, str]]:
-    """Return the exception and its causes, as a traceback shows them, each with its relation to the last."""
+    """Return the exception and its causes, in a traceback's order, each with its relation to the previous one."""
     chain: list[tuple[BaseException, str]] = []
     because = ""
     link: BaseException | None = error
@@ -223,9 +223,9 @@ def describe_exception(error: BaseException, because: str) -> dict[str, Any]:
 
 
 def shorten_message(text: str) -> str:
-    """Return the beginning of a message; of one that begins with a native stack, its beginning and its end.
+    """Return the beginning of a message. If it begins with a native stack, return its beginning and its end.
 
-    The sentence stands behind such a stack.
+    The sentence follows such a stack.
     """
     if len(text) <= MAX_MESSAGE or not text.lstrip().startswith(NATIVE_HEADER):
         return text[:MAX_MESSAGE]

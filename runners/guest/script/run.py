@@ -1,11 +1,11 @@
-"""Run a script as ``python SCRIPT ARGUMENT…`` would, and write a record of how it failed (``record.py``).
+"""Run a script like ``python SCRIPT ARGUMENT…``, and write a record of its failure (``record.py``).
 
 Usage: ``launch.py script.run RECORD,STACKS,SEED FUNCTIONS SCRIPT ARGUMENT…`` with the numbers of two inherited
 descriptors, a seed or an empty string (``seeding.py``), and the compile functions, separated by commas. A zygote's
 child calls ``run_script`` itself. Streams, traceback, exit status, ``sys`` and ``__main__`` are those of a plain run
-(a test compares them). Frames of this package show up only in stacks, where the host removes them.
+(a test compares them). Frames of this package occur only in stacks, and the host removes them.
 
-The script shares the process with this module: the record is a claim.
+The script shares the process with this module, so the record is a claim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runners.guest.script.record import RunRecord, list_chain
 from runners.guest.script.seeding import seed_generators
 
 FIRST_DESCRIPTOR = 200
-"""A script's own descriptors have lower numbers."""
+"""Lowest number of our descriptors. A script's own descriptors have lower numbers."""
 STACK_SIGNAL = 64
 """SIGRTMAX prints the stack of each thread. Other programs do not use this signal."""
 
@@ -38,7 +38,7 @@ def run_script(argv: list[str], record: int, stacks: int, seed: int | None, comp
     """Become ``python argv…``. Return if the script ends well.
 
     Raises:
-        SystemExit: the script failed or asked to exit. The status is the one of a plain run.
+        SystemExit: the script failed or requested to exit. The status is that of a plain run.
         KeyboardInterrupt: the script was interrupted.
     """
     path = os.path.abspath(argv[0])
@@ -86,7 +86,7 @@ def create_main(path: str) -> ModuleType:
 
 
 def remove_our_frames(error: BaseException) -> TracebackType | None:
-    """Return the traceback of a plain run; None without frames (a syntax error in the script)."""
+    """Return the traceback of a plain run. None without frames (a syntax error in the script)."""
     kept = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -100,7 +100,7 @@ def remove_our_frames(error: BaseException) -> TracebackType | None:
 
 
 def print_stacks_on_signal(stacks: int) -> None:
-    """Install a handler in C, which works even if no Python code runs any more."""
+    """Install a handler in C, which works even if Python code no longer runs."""
     import faulthandler
 
     faulthandler.register(STACK_SIGNAL, file=stacks, all_threads=True, chain=False)

@@ -1,7 +1,7 @@
 """Seed the random generators of a script, so that every run draws the same numbers.
 
-Diagnosis uses this to learn whether random numbers make two runs differ. A script that seeds its own generators runs
-unchanged. Covers the generators that testcases use: ``random``, both interfaces of numpy, and torch.
+A diagnosis uses this to decide whether random numbers make two runs differ. A script that seeds its own generators
+runs unchanged. The module covers the generators that testcases use: ``random``, both interfaces of numpy, and torch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def seed_generators(seed: int) -> None:
         return
     numpy_random.seed(seed)
     numpy_random.default_rng = _add_default_seed(numpy_random.default_rng, seed)
-    # Only if the script's first imports loaded it: loading torch takes seconds and changes more than seeds.
+    # Only if the script's first imports loaded it, because loading torch takes seconds and changes more than seeds.
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)

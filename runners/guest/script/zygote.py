@@ -3,12 +3,12 @@
 The supervisor starts a zygote (``probe/forking.py``) with the environment's interpreter and the probe's environment
 variables. The zygote reads ``(preload, scratch)`` from the socket, executes the import statements and answers
 ``ready``, or why a fork would differ from a new process. Each further message is ``(argv, late, perturb, seed,
-cpu_s)`` with four descriptors. A child takes the descriptors as its output, errors, record and stacks and becomes
-``python argv…``; the answer is its process id. The child is orphaned on purpose, so that the supervisor adopts it.
+cpu_s)`` with four descriptors. A child uses the descriptors as its output, errors, record and stacks, and becomes
+``python argv…``. The answer is its process id. The child is orphaned on purpose, so that the supervisor adopts it.
 
-Forked children share the layout of the address space, and with it everything that depends on addresses; new processes
-do not. Therefore a result that must be seen twice is seen once in a process of its own. Seeds that a new process
-draws are drawn again in each child.
+Forked children share the layout of the address space, and so everything that depends on addresses. New processes do
+not. So a result that must be seen twice is seen once in a new process. Seeds that a new process draws are drawn again
+in each child.
 
 This module uses only modules that every interpreter has loaded at its start, or that a testcase cannot import by
 accident. A testcase that forgets an import must fail here as it does elsewhere.
@@ -34,9 +34,9 @@ M_PERTURB = -6
 
 
 def find_fork_problem(scratch: list[str], descriptors: set[str]) -> str:
-    """Return why a fork would differ from a new process; empty if it would not.
+    """Return why a fork would differ from a new process. Empty if it would not.
 
-    ``descriptors`` were open before the imports, counting the one that read the directory, as it is open now.
+    ``descriptors`` were open before the imports, including the one that read the directory, because it is open now.
     """
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
@@ -59,10 +59,10 @@ def find_fork_problem(scratch: list[str], descriptors: set[str]) -> str:
 
 
 class OwnModuleGuard:
-    """A finder that refuses the testcase's own modules and remembers the last one that was asked for.
+    """A finder that refuses the testcase's own modules and remembers the last one that was requested.
 
-    An import of a library may reach a file of the testcase that has the same name. The file must not run here: its
-    effects would be in every later fork.
+    An import of a library may reach a file of the testcase with the same name. The file must not run here, because
+    its effects would be in every later fork.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -78,8 +78,8 @@ class OwnModuleGuard:
 def fork_orphan() -> int | None:
     """Fork a process whose parent is the process that collects orphans.
 
-    Return None in the new process and its process id in this one. The new process waits until the process between
-    the two is gone without a trace, because a testcase may count its processes.
+    Return None in the new process, and its process id in this one. The new process waits until the intermediate
+    process is gone completely, because a testcase may count its processes.
     """
     reader, writer = os.pipe()
     wait, go = os.pipe()
@@ -109,7 +109,7 @@ def fork_orphan() -> int | None:
 
 
 def serve_forks(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None, int] | None:
-    """Fork for each message. Return the child's task in a child; return None here when the supervisor is gone."""
+    """Fork for each message. Return the child's task in a child. Return None here when the supervisor is gone."""
     while True:
         data, ancillary, _, _ = control.recvmsg(MAX_MESSAGE_BYTES, _socket.CMSG_SPACE(4 * 8))
         if not data:
@@ -129,7 +129,7 @@ def serve_forks(control: Any) -> tuple[list[str], list[int], dict[str, str], int
 
 
 def load_prctl() -> Any:
-    """Return prctl(2). A testcase that forgets to import ctypes must fail here as elsewhere: ctypes is unloaded."""
+    """Return prctl(2). Then ctypes is unloaded: a testcase that forgets to import it must fail here as elsewhere."""
     known = set(sys.modules)
     import ctypes
 
@@ -151,7 +151,7 @@ def set_up_child(descriptors: list[int], late: dict[str, str], perturb: int | No
 
     Return the descriptors of the record and of the stacks.
     """
-    import resource  # only now: the testcase's imports must not find it loaded
+    import resource  # only now, because the testcase's imports must not find it loaded
 
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     os.setsid()
@@ -172,7 +172,7 @@ def set_up_child(descriptors: list[int], late: dict[str, str], perturb: int | No
 
 
 def import_modules(preload: dict[str, list[str]]) -> str:
-    """Execute the import statements. Return why they cannot be shared between forks; empty if they can."""
+    """Execute the import statements. Return why they cannot be shared between forks. Empty if they can."""
     names = {"__name__": "__main__"}
     guard: Any = OwnModuleGuard(preload["own"])
     sys.meta_path.insert(0, guard)
@@ -202,10 +202,10 @@ def main(arguments: list[str]) -> int:
         control.send(problem[:MAX_REASON].encode("utf-8", "replace"))
         return 0
     # Objects of the imports live as long as the process. Collecting them at the end of every child would copy all of
-    # its memory and take longer than most testcases. Objects of the testcase are collected as usual.
-    # A package that reports its live objects at exit would report frozen ones, too.
+    # its memory, and take longer than most testcases. Objects of the testcase are collected as usual. A package that
+    # reports its live objects at exit would also report frozen ones.
     if any(name in sys.modules for name in preload["reports_at_exit"]):
-        gc.collect()  # due by now: else each child would do so at its first allocation
+        gc.collect()  # due by now: otherwise each child would collect at its first allocation
     else:
         gc.freeze()
     control.send((find_fork_problem(scratch, before) or "ready").encode("utf-8", "replace"))

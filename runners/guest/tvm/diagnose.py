@@ -5,13 +5,13 @@ mode change the testcase's behaviour. ``repair`` updates calls that miss the new
 ``FILLS`` fills buffers of the testcase's TIR with a constant from the start (``fill-zero=f/tmp+f/sum``). The testcase
 runs as ``__main__`` in the working directory with its own arguments, streams, exceptions and exit status.
 
-Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names. A line of
-kind ``note`` names an instrumentation that was not available: a missing finding then proves less.
+Findings are written as JSON lines ``{"kind", "summary", "evidence"}`` to the file that REPROBOT_FINDINGS names. A
+line of kind ``note`` names an instrumentation that was not available. Then a missing finding proves less.
 
-This program is not trusted. It shares its process with the testcase, which can read and write every object,
-forge or erase findings, and end the process. The file is a claim: the host limits its size, checks it against the
-protocol and weighs it; a verdict also needs the host's own observation of the failure. For an *honest* testcase, this
-program must leave the results, output and exit status of a valid run unchanged.
+This program is not trusted. It shares its process with the testcase, which can read and write every object, forge or
+erase findings, and end the process. The file is a claim: the host limits its size, checks it against the protocol and
+weighs it. A verdict also needs the host's own observation of the failure. For an *honest* testcase, this program must
+leave the results, output and exit status of a valid run unchanged.
 
 The program needs the compiler under test with its numpy, and otherwise only the standard library.
 """
@@ -54,7 +54,7 @@ def start_session(modes: list[str], file: str) -> Callable[[], None]:
         session_class = importlib.import_module("runners.guest.tvm.session").DiagnosisSession
         session = session_class(findings, file, modes)
     except Exception as error:
-        # For example, the compiler cannot be imported. The testcase then fails by itself.
+        # For example, the compiler cannot be imported. Then the testcase itself fails.
         findings.note("no instrumentation could be installed", why=f"{type(error).__name__}: {error}"[-300:])
         return lambda: None
     return lambda: finish_session(session.finish, findings)

@@ -1,6 +1,6 @@
 """Write the findings of the TVM diagnosers: a bounded list of JSON lines, rewritten whole at every change.
 
-The file is a claim. The testcase runs in the same process and can write anything to the file, so the host limits,
+The file is a claim. The testcase runs in the same process and can write anything to the file. So the host limits,
 checks and escapes every line. The limits here only keep an honest run within the host's limits.
 """
 
@@ -31,7 +31,7 @@ def limit_value(value: Any, depth: int = 0) -> Any:
     if depth < 5 and isinstance(value, list | tuple):
         return [limit_value(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
     if isinstance(value, dict | list | tuple):
-        return "…"  # too deep; its text could be of any size
+        return "…"  # too deep: its text could be of any size
     return cut_text(str(value), MAX_STRING)
 
 
@@ -43,7 +43,7 @@ class Findings:
     """Findings and notes by key. A later entry replaces an earlier entry with the same key.
 
     Each change writes the whole file, so that the findings survive a later crash of the testcase. Write errors are
-    ignored: a diagnoser must never make a testcase fail.
+    ignored, because a diagnoser must never make a testcase fail.
     """
 
     def __init__(self, path: str | None) -> None:

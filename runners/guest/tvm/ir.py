@@ -1,8 +1,8 @@
 """Read and rebuild TVM's IR by reflection, in the same way on every release.
 
 The releases have only reflection in common. Python visitors of statements are gone in 0.27. Loads are ``BufferLoad``
-until 0.26 and ``TensorLoad`` from 0.27. Buffers became variables of a buffer type in 0.26. Therefore this module
-tells nodes apart by class name and rebuilds them field by field.
+until 0.26 and ``TensorLoad`` from 0.27. Buffers became variables of a buffer type in 0.26. So this module
+distinguishes nodes by class name and rebuilds them field by field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tvm
 from tvm import tirx
 
 Node = Any
-"""Any object of the compiler's IR; the compiler ships no type stubs."""
+"""Any object of the compiler's IR. The compiler has no type stubs."""
 
 LOADS = ("BufferLoad", "TensorLoad")
 NOT_CHILDREN = frozenset(
@@ -49,7 +49,7 @@ def rebuild_node(node: Node, **changes: Node) -> Node:
 
 
 def has_library_expressions(tensors: Sequence[Node]) -> bool:
-    """True if the compiler's library of operators made one of the expressions behind ``tensors``: it tags these."""
+    """True if the compiler's operator library made one of the expressions behind ``tensors``. It tags them."""
     waiting = [one.op for one in tensors if hasattr(one, "op")]
     seen: list[Node] = []
     while waiting:
@@ -89,7 +89,7 @@ def iterate_loads(expression: Node) -> Iterator[Node]:
 
 
 def substitute_variable(expression: Node, variable: Node, value: Node) -> Node:
-    """Return ``expression`` with ``value`` for every use of ``variable``."""
+    """Return ``expression`` with every use of ``variable`` replaced by ``value``."""
     if get_kind(expression) in ("Var", "SizeVar"):
         return value if expression.same_as(variable) else expression
     changes: dict[str, Node] = {}
@@ -142,7 +142,7 @@ def make_true() -> Node:
 
 
 def get_operator(call: Node) -> str:
-    """Return the operator's name without its namespace, which moved between releases; empty without operator."""
+    """Return the operator's name without its namespace, which moved between releases. Empty without an operator."""
     return str(getattr(getattr(call, "op", None), "name", "")).rsplit(".", 1)[-1]
 
 
@@ -171,4 +171,4 @@ SPELLED_AS_CALLS: Mapping[str, str] = {
     "shift_left": "LShift",
     "shift_right": "RShift",
 }
-"""Operators that are calls until 0.26, and nodes of their own from 0.27."""
+"""Operators that are calls until 0.26, and separate nodes from 0.27."""

@@ -1,4 +1,4 @@
-"""Watch the passes that a testcase applies itself, and the passes inside them.
+"""Watch the passes that a testcase itself applies, and the passes inside them.
 
 Passes inside ``tvm.compile`` or ``relax.build`` are internal to the compiler and not watched. For example,
 ``tirx.AnnotateEntryFunc`` of 0.25 to 0.27 changes its input module in place there.
@@ -21,8 +21,8 @@ Snapshot = Any
 
 
 class Watcher(Protocol):
-    """A diagnoser that sees each pass application. ``applied`` is the pass that the testcase itself called; None for
-    a pass inside."""
+    """A diagnoser that sees each pass application. ``applied`` is the pass that the testcase itself called. None for
+    an inner pass."""
 
     def before_pass(self, module: Module, applied: Pass | None) -> Snapshot: ...
 
@@ -64,7 +64,7 @@ class PassWatch:
                 context.override_instruments([])
 
     def _install_instrument(self) -> Any | None:
-        """Return the current context, with an instrument; None if the testcase has installed its own instruments."""
+        """Return the current context, with an instrument. None if the testcase has installed its own instruments."""
         try:
             context = tvm.ir.transform.PassContext.current()
             if len(context.instruments):
@@ -103,8 +103,8 @@ def make_instrument(
 ) -> Any:
     """Return an instrument for the passes inside the pass that the testcase called.
 
-    The instrument keeps each input alive, so that copy-on-write passes copy, and only a pass that really writes into
-    its input is reported. The state is in a closure, because the compiler's objects take no attributes from 0.27 on.
+    The instrument keeps each input alive. So copy-on-write passes copy, and only a pass that really writes into its
+    input is reported. The state is in a closure, because from 0.27 on the compiler's objects accept no attributes.
     """
     opened: list[tuple[Module, list[Snapshot]] | None] = []
 

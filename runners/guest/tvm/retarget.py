@@ -5,7 +5,7 @@ text does not change. At the end the program prints the last ``MAX_RESULTS`` res
 reads with ``.numpy()``, in the format of ``iree-run-module``, so that the host can compare the values of two devices.
 A large tensor is reduced to ``MAX_VALUES`` values, evenly spaced.
 
-The output is a claim like all output: the host compares it, and no verdict rests on it.
+The output is a claim, like all output. The host compares it, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     results: deque[str] = deque(maxlen=MAX_RESULTS)
     try:
         install_hooks(target, file, results)
-    except Exception as error:  # for example, the compiler cannot be imported: the testcase then fails by itself
+    except Exception as error:  # for example, the compiler cannot be imported; then the testcase itself fails
         sys.stderr.write(f"not retargeted: {type(error).__name__}: {error}\n"[-400:])
     set_script(path, rest)
     status = run_testcase(file)
@@ -63,7 +63,7 @@ def switch_targets(tvm: Any, new_target: str) -> None:
 
 
 def find_kind(target: Any) -> str | None:
-    """Return the kind of ``cuda -arch=sm_86``, ``{"kind": "cuda"}``, its JSON or ``nvidia/…``; else None."""
+    """Return the kind of ``cuda -arch=sm_86``, ``{"kind": "cuda"}``, its JSON or ``nvidia/…``. Otherwise None."""
     if isinstance(target, str) and target.lstrip().startswith("{"):
         try:
             target = json.loads(target)

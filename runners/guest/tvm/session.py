@@ -63,7 +63,7 @@ class DiagnosisSession:
         passes.install()
 
     def _install_bounds(self) -> None:
-        # Lazy import: this diagnoser needs the IR of 0.24 and later, and others do not.
+        # Lazy import: only this diagnoser needs the IR of 0.24 and later.
         bounds = _import_module("bounds.diagnoser").BoundsDiagnoser(self._findings, self._tracer)
         bounds.install()
         self._tracer.watch_expressions(_import_module("ir").has_library_expressions)
@@ -152,7 +152,7 @@ class DiagnosisSession:
 
         def get_executable_function(built: Any, name: str) -> Any:
             function = get_function(built, name)
-            if name == "vm_load_executable":  # a virtual machine takes its loader this way, not the testcase
+            if name == "vm_load_executable":  # how a virtual machine gets its loader, not a call
                 return function
 
             def call_checked(*args: Any, **kwargs: Any) -> Any:
@@ -172,7 +172,7 @@ class DiagnosisSession:
     def _wrap_function(
         self, function: Any, name: str, built: Built | None, beside: Callable[[str], Any] | None = None
     ) -> Any:
-        """Wrap a function. ``beside`` returns another function of the same object; without it no call is repaired."""
+        """Wrap a function. ``beside`` returns another function of its object. Without it, no call is repaired."""
 
         def call_function(*args: Any, **kwargs: Any) -> Any:
             change = self._try_action(lambda: self._check_signature(name, built, args))
@@ -200,7 +200,7 @@ class DiagnosisSession:
 def _repair_call(
     change: SignatureChange | None, arguments: tuple[Any, ...], beside: Callable[[str], Any]
 ) -> tuple[Any, ...]:
-    """Return the arguments for the changed function. They stay the same if no function has to run first."""
+    """Return the arguments for the changed function. They are unchanged if no function must run first."""
     if change is None or change.preparing is None:
         return arguments
     return tuple(repair_arguments(change, beside(change.preparing), arguments))

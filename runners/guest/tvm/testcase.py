@@ -29,7 +29,7 @@ def set_script(path: str, arguments: Sequence[str]) -> None:
 
 
 def execute_file(file: str) -> None:
-    """Execute the file as ``__main__``. Not by ``runpy``, which puts its own path into ``sys.argv``."""
+    """Execute the file as ``__main__``. ``runpy`` is not used, because it puts its own path into ``sys.argv``."""
     module = ModuleType("__main__")
     module.__file__ = file
     sys.modules["__main__"] = module
@@ -42,7 +42,7 @@ def run_testcase(file: str) -> int:
     """Execute the file and return its exit status. Print an exception's traceback as a plain run does.
 
     Raises:
-        SystemExit: the testcase asked to exit.
+        SystemExit: the testcase requested to exit.
     """
     try:
         execute_file(file)
@@ -57,7 +57,7 @@ def run_testcase(file: str) -> int:
 
 
 def trim_traceback(error: BaseException, file: str) -> TracebackType | None:
-    """Return the traceback from the testcase's first frame on; None without such a frame (a syntax error)."""
+    """Return the traceback from the testcase's first frame on. None without such a frame (a syntax error)."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename != file:
         traceback = traceback.tb_next
@@ -65,7 +65,7 @@ def trim_traceback(error: BaseException, file: str) -> TracebackType | None:
 
 
 def run_in_child(action: Callable[[int], object], seconds: int, max_bytes: int) -> tuple[bytes, int]:
-    """Run ``action`` in a forked child without standard streams, where it does no harm.
+    """Run ``action`` in a forked child without standard streams, where it is harmless.
 
     ``action`` gets a descriptor for its results. Return the first ``max_bytes`` of them, and the wait status.
     """

@@ -1,6 +1,6 @@
 """Find the testcase's names for the data and kernels at run time: variables by their values, operators by kernel.
 
-Values are compared by content. Conversions, copies and reshapes lie between a variable of the testcase and the buffer
+Values are compared by content. Conversions, copies and reshapes separate a variable of the testcase from the buffer
 of a kernel, so neither identity nor address would match.
 """
 
@@ -21,7 +21,7 @@ MAX_DEPTH = 2
 RESCHEDULES = re.compile(r"\bSchedule\(|\bdlight\b|meta_schedule|(?:\b|s_)tirx?\.transform\.")
 SEARCHES = re.compile(r"arg|sort|topk|unique|nonzero|bucketize|searchsorted|multinomial|sample")
 MOVES_INSIDE = ("clip", "wrap")
-"""Modes of an operator that takes indices outside too."""
+"""Modes of an operator that also accepts indices outside."""
 PRIM_FUNC = re.compile(r"@[\w.]*prim_func\b[^\n]*\n\s*def\s+(\w+)")
 
 
@@ -34,23 +34,23 @@ class Tracer:
         self._kernels = frozenset(PRIM_FUNC.findall(text))
         self._operators: set[str] = set()
         self._moving: set[str] = set()
-        """Operators that a module asks to move indices inside."""
+        """Operators that a module requests to move indices inside."""
         self._mixed: set[str] = set()
-        """Operators that one module asks to do so in one call, and not in another."""
+        """Operators that one module requests to do so in one call, but not in another."""
         self._constants: list[tuple[str, Any]] = []
         self._has_library_kernel = False
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         """Calls into compiled code in progress, innermost last: name and arguments."""
 
     def defines_kernel(self, kernel: str) -> bool:
-        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or its own te program."""
+        """True if the testcase wrote the kernel: a prim_func in its text (possibly fused), or its own te program."""
         if any(re.search(rf"(^|_){re.escape(name)}(_|\d*$)", kernel) for name in self._kernels):
             return True
         written = any(word in self._text for word in ("create_prim_func", "IRBuilder", "from_source"))
         return kernel == "main" and written and not self._has_library_kernel
 
     def watch_expressions(self, is_of_library: Callable[[list[Any]], bool]) -> None:
-        """Take note of kernels whose expressions are of the compiler's library of operators."""
+        """Record kernels whose expressions come from the compiler's operator library."""
         original = te.create_prim_func
 
         @functools.wraps(original)
@@ -82,12 +82,12 @@ class Tracer:
     # ------------------------------------------------------------------------------------------ operators
 
     def before_pass(self, module: Any, applied: Any) -> None:
-        """Record the input of a pass: a testcase that legalizes its module removes the operators."""
+        """Record the input of a pass, because a testcase that legalizes its module removes the operators."""
         if applied is not None:
             self.record_module(module)
 
     def after_pass(self, name: str, snapshot: None, given: Any, result: Any, applied: Any) -> None:
-        """Ignore the result: only the inputs of passes have operators."""
+        """Ignore the result, because only the inputs of passes contain operators."""
 
     def record_module(self, module: Any) -> None:
         """Remember operators and integer constants of a module that is about to be built."""
@@ -112,15 +112,15 @@ class Tracer:
             calls.add((name, str(getattr(getattr(node, "attrs", None), "mode", "")) in MOVES_INSIDE))
 
     def moves_inside(self, kernel: str) -> bool:
-        """True if a module, maybe before a pass, asks the operator of a kernel to move indices inside."""
+        """True if a module, possibly before a pass, requests the operator of a kernel to move indices inside."""
         return self.find_operator(kernel) in self._moving
 
     def also_keeps_indices(self, kernel: str) -> bool:
-        """True if another call in the same module uses each index as it is."""
+        """True if another call in the same module uses each index unchanged."""
         return self.find_operator(kernel) in self._mixed
 
     def find_operator(self, kernel: str) -> str | None:
-        """Return the Relax operator with the most similar name. A fused kernel's name has several operators."""
+        """Return the Relax operator with the most similar name. A fused kernel's name contains several operators."""
         bare = re.sub(r"\d+$", "", kernel).removeprefix("te_")
         names = {name.rsplit(".", 1)[-1]: name for name in sorted(self._operators)}
         if bare in names:
@@ -134,7 +134,7 @@ class Tracer:
     # ------------------------------------------------------------------------------------------ values
 
     def find_value_name(self, elements: Any) -> str | None:
-        """Return a description of the testcase's value that holds exactly ``elements`` (flat); None without match."""
+        """Return a description of the testcase's value that equals ``elements`` (flat). None without a match."""
         for name, value in self._iterate_candidates():
             if value.size == elements.size and np.array_equal(value.ravel(), elements):
                 return name
@@ -175,7 +175,7 @@ def _iterate_arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str
 
 
 def to_array(value: Any) -> Any:
-    """Return an array, a tensor on the CPU or a list of integers as a numpy array; None for other values."""
+    """Return an array, a tensor on the CPU or a list of integers as a numpy array. None for other values."""
     try:
         if isinstance(value, np.ndarray):
             return value

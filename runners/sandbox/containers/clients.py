@@ -11,7 +11,7 @@ CLIENT_S = 30.0
 
 
 def _run_client(client: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a client command. A client that cannot start or takes too long counts as failed with status 1."""
+    """Run a client command. If it cannot start or takes too long, it counts as failed with status 1."""
     try:
         return subprocess.run(
             [*client, *words], capture_output=True, encoding="utf-8", errors="replace", timeout=CLIENT_S, check=False
@@ -21,14 +21,14 @@ def _run_client(client: tuple[str, ...], *words: str) -> subprocess.CompletedPro
 
 
 def query_client(client: tuple[str, ...], *words: str) -> str:
-    """Return the standard output of a client command, stripped; empty if the command fails."""
+    """Return the standard output of a client command, stripped. Empty if the command fails."""
     done = _run_client(client, *words)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 @functools.cache
 def read_image_id(client: tuple[str, ...], name: str) -> str:
-    """Return the id of an image; empty if the client does not have the image."""
+    """Return the id of an image. Empty if the client does not have the image."""
     return query_client(client, "image", "inspect", "--format", "{{.Id}}", name)
 
 
@@ -41,10 +41,10 @@ def kill_container(client: tuple[str, ...], name: str) -> bool:
 
 
 def remove_container(client: tuple[str, ...], name: str) -> bool:
-    """Remove a container by name. Return True if the container is gone, removed now or before.
+    """Remove a container by name. Return True if the container is gone.
 
-    A refusal is retried: a container's own ``--rm``, the clean-up of its monitor and this command can run at the same
-    time, and each then finds something in use.
+    A refusal is retried: a container's own ``--rm``, the clean-up of its monitor and this command may run at the same
+    time. Then each finds something in use.
     """
     deadline = time.monotonic() + CLIENT_S
     while True:
@@ -57,5 +57,5 @@ def remove_container(client: tuple[str, ...], name: str) -> bool:
 
 
 def is_unknown_container(done: subprocess.CompletedProcess[str]) -> bool:
-    """True if a client failed because there is no container of that name. Podman and docker use the same words."""
+    """True if a client failed because no container of that name exists. Podman and docker print the same words."""
     return done.returncode != 0 and "no such container" in done.stderr.lower()

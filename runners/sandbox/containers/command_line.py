@@ -1,4 +1,4 @@
-"""Build the command line with which docker or podman runs one container. Pure: this module starts no process."""
+"""Build the command line by which docker or podman runs one container. Pure: this module starts no process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from runners.sandbox.limits.hard_limits import cap_limit
 from runners.sandbox.limits.users import NOBODY
 
 SENTRY_PROCESSES = 96
-"""Room for the threads of gVisor's own kernel, which the control group counts."""
+"""Additional processes for the threads of gVisor's own kernel, which the control group counts."""
 MAX_SENTRY_PROCESSES = 4096
-"""Ceiling for the threads in which gVisor runs processes of the guest: a quarter of the user's limit."""
+"""Limit for the threads in which gVisor runs processes of the guest: a quarter of the user's limit."""
 SUPERVISOR_OF_GVISOR = (
     "--user=0:0",
     "--env=REPROBOT_STEPS_APART=1",
     *(f"--cap-add={one}" for one in ("SETUID", "SETGID", "SETPCAP", "KILL")),
 )
-"""In gVisor's kernel process 1 is root, so that it can start its steps as another user without capabilities: that
-kernel lets processes of one user open each other's descriptors, undumpable or not. To the host the whole sandbox is
-an unprivileged process."""
+"""In gVisor's kernel, process 1 is root, so that it can start its steps as another user without capabilities. That
+kernel lets processes of one user open each other's descriptors, even if they are not dumpable. For the host, the
+whole sandbox is an unprivileged process."""
 MAX_OPEN_FILES = 4096
 MAX_PROCESSES_OF_NOBODY = 16384
-"""Ceiling for all sandboxes of this machine together (the kernel counts per user). The group limits each probe."""
+"""Limit for all sandboxes of this machine together (the kernel counts per user). The group limits each probe."""
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 """Folders in which the toolkits of GPU vendors describe their devices for containers."""
 
@@ -42,22 +42,22 @@ class Invocation:
     client: tuple[str, ...]
     """Program and global options."""
     grouped: bool
-    """True if the container runs below a control group of ours."""
+    """True if the container runs below our own control group."""
     counted: bool = False
-    """True if there is no such group, but the counters of the engine's own group can be read."""
+    """True if we have no such group, but can read the counters of the engine's own group."""
     own_kernel: bool = False
-    """True for gVisor, which stands between the container and the host's kernel."""
+    """True for gVisor, which is between the container and the host's kernel."""
     own_store: bool = False
-    """True for podman with a store and settings of ours. Its containers start from the unpacked skeleton."""
+    """True for podman with our own store and settings. Its containers start from the unpacked skeleton."""
 
     @property
     def variables(self) -> dict[str, str] | None:
-        """The environment of the client; None for our own environment."""
+        """The environment of the client. None for our own environment."""
         return build_client_environment() if self.own_store else None
 
 
 def render_mount(mount: Mount) -> str:
-    """Return a value for ``--mount``: comma-separated, quoted if a path has a comma."""
+    """Return a value for ``--mount``: comma-separated, and quoted if a path contains a comma."""
     line = io.StringIO()
     access = [] if mount.writable else ["ro=true"]
     csv.writer(line, lineterminator="").writerow(["type=bind", f"src={mount.host}", f"dst={mount.guest}", *access])
@@ -93,8 +93,8 @@ def build_podman_options(spec: SandboxSpec) -> list[str]:
 def list_devices(spec: SandboxSpec, specifications: Sequence[Path] = CDI_FOLDERS) -> list[str]:
     """Return values for ``--device``.
 
-    The name by the Container Device Interface if that is set up, because the interface adds the driver's libraries;
-    else each device file. Never ``all``, and never a privileged container.
+    These are names of the Container Device Interface if it is set up, because it adds the driver's libraries.
+    Otherwise they are the device files. Never ``all``, and never a privileged container.
     """
     first = spec.devices[0] if spec.devices else ""
     described = any(file for folder in specifications if folder.is_dir() for file in folder.glob("nvidia*"))
@@ -115,7 +115,7 @@ def build_command_line(
     user: int = NOBODY,
     cidfile: Path | None = None,
 ) -> list[str]:
-    """Return the whole ``run`` command. ``system`` names the file system to start from.
+    """Return the whole ``run`` command. ``system`` names the initial file system.
 
     Both programs accept the options in any order.
     """
@@ -125,14 +125,14 @@ def build_command_line(
         "run",
         *(f"--name={name}", f"--label={owner.PREFIX}.run={spec.run_id}", f"--label={owner.PREFIX}.owner={name}"),
         *("--interactive", "--pull=never", "--log-driver=none", "--stop-timeout=0", "--hostname=sandbox"),
-        # On version 1 podman's default is the host's control groups: the guest would see their names.
+        # With version 1, podman defaults to the host's control groups. Then the guest would see their names.
         *("--network=none", "--cgroupns=private"),
         *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
         *(f"--security-opt=seccomp={profile}", f"--workdir={WORK}"),
         *(SUPERVISOR_OF_GVISOR if invocation.own_kernel else (f"--user={user}:{NOBODY}",)),
-        # Relabelling the host's /usr would be worse than no labels.
+        # Relabelling the host's /usr would be worse than having no labels.
         *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),
-        # Without a group of ours the container must outlive its process: `inspect` then tells how the process ended.
+        # Without our own group, the container must outlive its process: `inspect` then shows how the process ended.
         *(["--rm", f"--cgroup-parent={parent}"] if parent is not None else []),
         *([f"--cidfile={cidfile}"] if cidfile is not None else []),
         *(build_podman_options(spec) if invocation.client[0] == "podman" else []),

@@ -1,9 +1,9 @@
-"""Docker, podman and gVisor as engines: choose how to invoke the program, and remove leftover containers.
+"""Use docker, podman and gVisor as engines: choose how to invoke them, and remove leftover containers.
 
 Podman's defaults are not enough (measured with 4.3). New user namespaces are allowed inside. "OOMKilled" is false
-after the kernel killed for memory. A polite end takes ten seconds. The container outlives a killed client. Hence the
-seccomp profile, a control group of our own around the container, ``--stop-timeout 0``, and a name to kill the
-container by.
+after the kernel killed because of memory. A normal stop takes ten seconds. The container outlives a killed client. So
+the engine adds a seccomp profile, our own control group around the container, ``--stop-timeout 0``, and a name by
+which to kill the container.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from runners.sandbox.limits import cgroup
 Kind = Literal["docker", "podman", "gvisor"]
 """gVisor is podman with the runtime ``runsc``."""
 RUNSC_FLAGS = ("network=none", "oci-seccomp")
-"""gVisor uses the network of a sandbox of its own instead of a namespace's, and leaves out the filter by default.
-runsc chooses the platform itself (ptrace in 2022, systrap now)."""
+"""gVisor uses the network of its own sandbox instead of a namespace's, and omits the filter by default. runsc chooses
+the platform itself (ptrace in 2022, systrap now)."""
 IMAGE_NAME = re.compile(r"[A-Za-z0-9][\w.:/@+-]{0,255}")
-"""Names that an image may have here. No option matches."""
+"""Names that an image may have. No option matches."""
 STAGE = "io.reprobot.stage"
 """The label of our images: see ``Dockerfile``."""
 RUNNERS = ("runner", "runner-gpu")
@@ -111,7 +111,7 @@ class ContainerEngine:
         return _choose_invocation(self)[1]
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start the container, wait for its end, kill everything that is left, and report.
+        """Start the container, wait for its end, kill what remains, and report.
 
         Raises:
             InfraError: the engine could not start the container.
@@ -139,7 +139,7 @@ class _TrialEngine(ContainerEngine):
 
 @functools.cache
 def _choose_invocation(engine: ContainerEngine) -> tuple[Invocation, str | None]:
-    """Return the first invocation that passes the self-test, and None; or the last one tried and its problem."""
+    """Return the first invocation that passes the self-test, and None; otherwise the last one, and its problem."""
     problem = _find_missing_part(engine.name) or _find_image_problem(engine.name, engine.image_name)
     if problem is not None:
         return Invocation(client=(engine.name,), grouped=False), problem
@@ -154,7 +154,7 @@ def _choose_invocation(engine: ContainerEngine) -> tuple[Invocation, str | None]
 
 
 def _can_read_counters(trial: _TrialEngine) -> bool:
-    """True if the engine's own group of a container is found while the container runs."""
+    """True if the engine's own group of a container can be found while the container runs."""
     spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=CLIENT_S), run_id="selftest")
     invocation = replace(trial.invocation, counted=True)
     with (
@@ -171,7 +171,7 @@ def _can_read_counters(trial: _TrialEngine) -> bool:
 
 
 def _find_missing_part(kind: Kind) -> str | None:
-    """Return None if this machine has the programs and control groups of ``kind``; else the reason and the remedy."""
+    """Return None if this machine has the programs and control groups of ``kind``, else the reason and the remedy."""
     for program in ("podman", "runsc") if kind == "gvisor" else (kind,):
         if shutil.which(program) is None:
             return f"{program} is not installed: install it, or start it"
@@ -181,9 +181,10 @@ def _find_missing_part(kind: Kind) -> str | None:
 
 
 def _find_image_problem(kind: Kind, image_name: str) -> str | None:
-    """Return None if no image is named or testcases may run in the named one; else the reason and the remedy.
+    """Return None if testcases may run in the named image, or if none is named, else the reason and the remedy.
 
-    The label decides: our runner images have the libraries that compilers need, no set-user-id file, and no secret.
+    The label decides: our runner images contain the libraries that compilers need, no set-user-id file, and no
+    secret.
     """
     if not image_name:
         return None
@@ -221,7 +222,7 @@ def _list_invocations(kind: Kind, image_name: str) -> list[Invocation]:
     plain = Invocation(client=client, grouped=grouped, own_store=not image_name)
     if shutil.which("runc") is None:
         return [plain]
-    # crun, the usual default, refuses machines that mix control groups of versions 1 and 2.
+    # crun, the usual default, rejects machines that mix control groups of versions 1 and 2.
     return [plain, replace(plain, client=(*client, "--runtime=runc"))]
 
 
@@ -229,9 +230,9 @@ def _list_invocations(kind: Kind, image_name: str) -> list[Invocation]:
 
 
 def remove_leftover_containers() -> list[str]:
-    """Remove containers whose makers are dead, in every store that we use; return their names or ids.
+    """Remove containers whose makers are dead, in every store that we use. Return their names or ids.
 
-    The stores are asked side by side: a client takes 0.1 s to answer that there is none.
+    The stores are queried in parallel, because a client takes 0.1 s to answer that there is none.
     """
     stores = list_stores()
     with ThreadPoolExecutor(max(1, len(stores))) as asking:
@@ -248,7 +249,7 @@ def _remove_leftovers(client: tuple[str, ...]) -> list[str]:
 
 
 def list_stores() -> list[tuple[str, ...]]:
-    """Return one client command per store of containers: docker's, podman's, and our own of podman."""
+    """Return one client command for each store of containers: docker's, podman's, and our own of podman."""
     clients: list[tuple[str, ...]] = [("docker",), ("podman",), ("podman", *build_storage_options(""))]
     return [client for client in clients if shutil.which(client[0]) is not None]
 

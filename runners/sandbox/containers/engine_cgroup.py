@@ -1,9 +1,10 @@
 """Read the control group that an engine made for its container, if we cannot make one around the container.
 
-Docker below systemd accepts no group but systemd's, and an ordinary user may not create one. But with version 2 of
-control groups every user may read the counters of every group, and a container's group is named after the container's
-id. The counters are the kernel's, as in a group of ours. The engine removes the group as soon as the container has
-ended, so a thread reads the counters while the container runs: at each memory event, and a few times a second.
+Docker below systemd accepts only systemd's groups, and an ordinary user may not create one. But with version 2 of
+control groups, every user may read the counters of every group, and a container's group is named after the
+container's id. The counters are the kernel's, as in our own groups. The engine removes the group as soon as the
+container ends. So a thread reads the counters while the container runs: at each memory event, and a few times a
+second.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from runners.sandbox.limits.cgroup import ROOT, parse_counter, read_counter
 
 LOOK_S = 0.25
-"""Longest interval between readings: at the end, peak and processor time may be this old."""
+"""Longest interval between readings. At the end, peak and processor time may be this old."""
 _SOON_S = 0.05
 """Interval between searches for a group that does not exist yet."""
 
@@ -30,7 +31,7 @@ def can_read_groups(root: Path = ROOT) -> bool:
 
 
 def find_group(cidfile: Path, root: Path = ROOT) -> Path | None:
-    """Return the outermost group of the container whose id is in ``cidfile``; None while there is no such group.
+    """Return the outermost group of the container whose id is in ``cidfile``. None while it does not exist.
 
     Engines and systemd name the group differently: ``system.slice/docker-ID.scope``, ``docker/ID``,
     ``user.slice/…/libpod-ID.scope``.
@@ -50,7 +51,7 @@ def find_group(cidfile: Path, root: Path = ROOT) -> Path | None:
 
 @dataclass(slots=True)
 class EngineCgroup:
-    """The group of one container, with the last readings. The readings stay valid after the group is gone.
+    """The group of one container, with the last readings. The readings remain valid after the group is gone.
 
     ``cidfile`` is the file to which the engine writes the container's id.
     """
@@ -63,22 +64,22 @@ class EngineCgroup:
     _oom: bool = False
 
     def is_found(self) -> bool:
-        """True if the group is there to be read, or was."""
+        """True if the group exists or existed, and could be read."""
         self.path = self.path or find_group(self.cidfile, self.root)
         return self.path is not None
 
     def read_cpu_s(self) -> float:
-        """See ``cgroup.Cgroup``; 0 before the container has started."""
+        """See ``cgroup.Cgroup``. 0 before the container has started."""
         self._read()
         return self._cpu_s
 
     def read_peak_bytes(self) -> int:
-        """Return the peak as of the last reading; 0 on kernels without a peak (before 5.19)."""
+        """Return the peak of the last reading. 0 on kernels without a peak (before 5.19)."""
         self._read()
         return self._peak_bytes
 
     def ran_out_of_memory(self) -> bool:
-        """True if a reading showed an out-of-memory kill. False is not final: the engine may know more."""
+        """True if a reading showed an out-of-memory kill. False is not final, because the engine may know more."""
         self._read()
         return self._oom
 
@@ -106,7 +107,7 @@ class EngineCgroup:
             poll.register(events, select.POLLPRI)  # a change; cgroup-v2.rst, "memory.events"
             poll.register(stop, select.POLLIN)
             while all(descriptor != stop for descriptor, _ in poll.poll(1000 * LOOK_S)):
-                # Read first, and through this descriptor: the kernel then reports every later change, and only these.
+                # Read first, and through this descriptor. Then the kernel reports every later change, and only these.
                 oom_kills = parse_counter(os.pread(events.fileno(), 4096, 0).decode(), "oom_kill")
                 self._oom = oom_kills > 0 or self._oom
                 self._read()

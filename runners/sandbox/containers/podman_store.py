@@ -1,4 +1,4 @@
-"""Keep a podman store of our own.
+"""Keep our own podman store.
 
 Choose its folder, fill it with the skeleton, and remove containers that podman forgot.
 """
@@ -26,7 +26,7 @@ from runners.sandbox.containers.clients import CLIENT_S, query_client
 
 SETTINGS = Path(__file__).with_name("podman.conf")
 CONTAINERS = "vfs-containers"
-"""Podman's folder for containers below its root, with the storage driver that copies instead of mounting overlays."""
+"""Podman's folder for containers below its root, with the storage driver that copies instead of using overlays."""
 FORGOTTEN_S = 60.0
 """Age at which a container folder that podman does not list counts as forgotten."""
 
@@ -34,7 +34,7 @@ FORGOTTEN_S = 60.0
 def find_store() -> Path:
     """Return the folder for podman's store, in memory if possible.
 
-    podman waits for the disk some thirty times in one run. On a busy disk that is half of the time of an empty
+    podman waits for the disk about thirty times in one run. On a busy disk, this is half of the time of an empty
     container (0.31 s against 0.16 s). The store must also be gone after a reboot, and podman needs short paths.
     """
     uid = os.geteuid()
@@ -52,7 +52,7 @@ def _in_memory(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    """True if the folder is made now, or belongs to us and is closed to others. In /dev/shm any user may be first."""
+    """True if the folder is new, or belongs to us and is closed to others. In /dev/shm, any user may be first."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
@@ -64,7 +64,7 @@ def _is_ours(folder: Path) -> bool:
 def remove_skeleton() -> bool:
     """Remove podman's store of the skeleton. Return False while a container runs in it.
 
-    The next probe makes a new store. Without its store podman could not tell how a running container ends.
+    The next probe makes a new store. Without its store, podman could not report how a running container ends.
     """
     try:
         held = _lock_store(fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,7 +82,7 @@ def remove_skeleton() -> bool:
 
 @contextlib.contextmanager
 def hold_store() -> Iterator[None]:
-    """Keep the store while a container may start or run: a container that starts is not listed yet."""
+    """Keep the store while a container may start or run, because a container that starts is not listed yet."""
     held = None
     with contextlib.suppress(OSError):  # some network folders have no locks
         held = _lock_store(fcntl.LOCK_SH)
@@ -94,7 +94,7 @@ def hold_store() -> Iterator[None]:
 
 
 def _lock_store(operation: int) -> int:
-    """Make the store's folder unless it is there, lock it, and return its descriptor. Closing ends the lock.
+    """Make the store's folder if it is missing, lock it, and return its descriptor. Closing it ends the lock.
 
     Raises:
         BlockingIOError: with ``LOCK_NB``, another process holds the store.
@@ -111,7 +111,7 @@ def _lock_store(operation: int) -> int:
         except BaseException:
             os.close(folder)
             raise
-        os.close(folder)  # the store was removed while this process waited: lock the new one
+        os.close(folder)  # another process removed the store meanwhile: lock the new one
 
 
 def build_storage_options(image_name: str) -> tuple[str, ...]:
@@ -119,8 +119,8 @@ def build_storage_options(image_name: str) -> tuple[str, ...]:
 
     A named image is in the user's store.
 
-    In the user's store two clients that start at the same moment can mount the store over a running container
-    ("device or resource busy"). After that podman is stuck for every user. The skeleton is so small that copying it
+    In the user's store, two clients that start at the same moment can mount the store over a running container
+    ("device or resource busy"). After that, podman is stuck for every user. The skeleton is so small that copying it
     (vfs) is free.
     """
     if image_name:
@@ -133,7 +133,8 @@ def build_storage_options(image_name: str) -> tuple[str, ...]:
 def build_client_environment() -> dict[str, str]:
     """Return our environment with podman's settings for our store, unless the user names other settings.
 
-    GOGC: the client ends before garbage matters. A client that lives long collects garbage after GOMEMLIMIT.
+    GOGC is off, because the client ends before garbage matters. A long-lived client collects garbage after
+    GOMEMLIMIT.
     """
     return {"CONTAINERS_CONF": str(SETTINGS), **os.environ, "GOGC": "off", "GOMEMLIMIT": "256MiB"}
 
@@ -147,7 +148,7 @@ def pack_skeleton() -> tuple[str, bytes]:
 
 @functools.cache
 def import_skeleton(client: tuple[str, ...]) -> str:
-    """Import the skeleton into the engine's own store unless it is there; return the image's name.
+    """Import the skeleton into the engine's own store if it is missing. Return the image's name.
 
     Raises:
         InfraError: the engine refused the image.
@@ -166,11 +167,11 @@ def import_skeleton(client: tuple[str, ...]) -> str:
 
 
 def unpack_skeleton() -> Path:
-    """Unpack the skeleton unless it is there; return its folder.
+    """Unpack the skeleton if it is missing. Return its folder.
 
-    From a folder podman starts without looking up an image, making a layer and copying it, and without the locks for
-    which two clients would wait. The guest cannot write there; only the runtime adds mount points. The folder is
-    checked on each call, because another process may have removed it (``reprobot clean``).
+    A start from a folder needs no look-up of an image, no new layer, no copy, and no locks for which two clients
+    would wait. The guest cannot write there; only the runtime adds mount points. The folder is checked on each call,
+    because another process may have removed it (``reprobot clean``).
     """
     name, data = pack_skeleton()
     folder = find_store() / name.replace(":", "-")
@@ -180,14 +181,14 @@ def unpack_skeleton() -> Path:
 
 
 def _unpack_archive(data: bytes, folder: Path) -> None:
-    """Unpack completely or not at all, also if another process does the same."""
+    """Unpack completely or not at all, even if another process does the same."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside, tarfile.open(fileobj=io.BytesIO(data)) as tar:
         whole = Path(beside, "root")
-        tar.extraction_filter = lambda member, _: member  # our own archive: keep its modes and links
+        tar.extraction_filter = lambda member, _: member  # this is our own archive: keep its modes and links
         tar.extractall(whole)
         whole.chmod(0o755)
-        with contextlib.suppress(OSError):  # another process was first
+        with contextlib.suppress(OSError):  # another process finished first
             whole.rename(folder)
 
 
@@ -202,9 +203,8 @@ def is_container_left(id_file: Path) -> bool:
 def remove_forgotten_containers() -> list[str]:
     """Remove containers that podman no longer lists but left mounted in our store; return their ids.
 
-    Two removals of one container at the same moment (for example its own ``--rm`` and `remove_leftovers`) can leave
-    its folder with /dev/shm mounted in it, and podman never removes such a folder (seen with 4.3 when processes were
-    killed at random).
+    Two concurrent removals can leave the container's folder behind, with /dev/shm still mounted (seen with podman
+    4.3). Podman never removes it.
     """
     store = find_store()
     old = time.time() - FORGOTTEN_S
@@ -215,8 +215,8 @@ def remove_forgotten_containers() -> list[str]:
     ]
     if not folders:
         return []
-    # Ask podman after listing the folders, so that a container made meanwhile is not taken for a forgotten one. If
-    # the client fails, no folder is known to be forgotten.
+    # Ask podman after listing the folders, so that a container made meanwhile does not count as forgotten. If the
+    # client fails, no folder is known to be forgotten.
     words = ["podman", *build_storage_options(""), "ps", "--all", "--external", "--no-trunc", "--format", "{{.ID}}"]
     try:
         known = subprocess.run(words, capture_output=True, text=True, timeout=CLIENT_S, check=True).stdout.split()

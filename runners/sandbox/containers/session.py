@@ -1,4 +1,4 @@
-"""Run one container: start its client and control group, send requests, and make sure that the container is gone."""
+"""Run one container: start its client and control group, send requests, and ensure that the container is gone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
 from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data, has_ended
 
 ENGINE_FAILED = (125, 126, 127)
-"""Exit codes of ``run`` for: the engine failed; the program cannot be executed; there is no such program."""
+"""Exit codes of ``run`` for three failures: of the engine, of the execution, and of the look-up of the program."""
 _GROUP_S = 20.0
 """Time limit for the engine to make the container's control group."""
 ID_FILE = "id"
@@ -36,7 +36,7 @@ ID_FILE = "id"
 
 
 def _find_system(invocation: Invocation, image_name: str) -> tuple[str, ...]:
-    """Return the words that name the container's file system. Make the skeleton if it is needed and absent.
+    """Return the arguments that name the container's file system. Make the skeleton if it is needed and absent.
 
     Raises:
         InfraError: the engine refused the image.
@@ -72,17 +72,17 @@ def _start_client(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the client. On exit the container is gone, even if the client was killed.
 
-    Removal costs two more clients, about half of the whole overhead. So a client that was started with ``--rm`` and
-    ended by itself is trusted, unless podman's folder shows that the container is left.
+    A removal needs two more clients, about half of the whole overhead. So a client that was started with ``--rm`` and
+    ended normally is trusted, unless podman's folder shows that the container remains.
     """
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # the terminal sends Ctrl-C to us only
+        start_new_session=True,  # the terminal sends Ctrl-C only to us
         env=invocation.variables,
-        cwd=directory,  # when memory is used up, conmon writes a file named "oom" into its working directory
+        cwd=directory,  # if memory is used up, conmon writes a file named "oom" into its working directory
     )
     try:
         yield process
@@ -90,9 +90,9 @@ def _start_client(
         removes = "--rm" in words
         if not removes or _has_client_failed(process.poll()):
             if invocation.own_kernel and group is not None:
-                group.kill()  # gVisor is killed by a message, which a busy gVisor answers late or never
+                group.kill()  # gVisor is killed by a message, which it answers late or never when it is busy
             if kill_container(invocation.client, name) and removes and not invocation.own_kernel:
-                # A client that is killed while it removes leaves a half-removed container. (gVisor's client would
+                # A client that is killed during a removal leaves a half-removed container. (gVisor's client would
                 # wait for a monitor that was killed with the group.)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(DRAIN_S)
@@ -105,9 +105,9 @@ def _start_client(
 
 
 def _let_client_end(process: subprocess.Popen[bytes]) -> None:
-    """Close the input of a supervisor that waits for a job, so that it ends, and the client with it.
+    """Close the input of a supervisor that waits for a job. Then the supervisor and the client end.
 
-    That saves the two clients which kill and remove. A client that does not end is killed as any other.
+    This saves the two clients that kill and remove. A client that does not end is killed like any other.
     """
     assert process.stdin is not None
     process.stdin.close()
@@ -116,13 +116,13 @@ def _let_client_end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _has_client_failed(status: int | None) -> bool:
-    """True if a status is about the client itself: still running, killed, or the engine failed."""
+    """True if a status is about the client itself: still running, killed, or a failure of the engine."""
     return status is None or status < 0 or status in ENGINE_FAILED
 
 
 @dataclass(slots=True)
 class ContainerSession:
-    """A running client. ``began`` is the time of its start, so the time of the first request includes the start."""
+    """A running client. ``began`` is the time of its start, so the first request's time includes the start."""
 
     invocation: Invocation
     name: str
@@ -130,11 +130,11 @@ class ContainerSession:
     group: cgroup.Cgroup | None
     """Our own group around the container."""
     engine_group: engine_cgroup.EngineCgroup | None
-    """The engine's group, read if there is none of our own."""
+    """The engine's group. It is read if we have no own group."""
     memory_bytes: int
     began: float | None
     cpu_s: float = 0.0
-    """Processor time that has been counted."""
+    """Processor time that was counted already."""
     waits: bool = False
     """True if the process has answered and waits for a further request."""
 
@@ -176,7 +176,7 @@ class ContainerSession:
     def _ran_out_of_memory(self, *, ended: bool) -> bool:
         """Ask the kernel's counter if there is one, and the engine for a container that has ended.
 
-        podman 4.3 answers "false" although the kernel killed, on control groups of version 2 too.
+        podman 4.3 answers "false" although the kernel killed, even with version 2 of control groups.
         """
         if self.group is not None:
             return self.group.ran_out_of_memory()
@@ -187,10 +187,10 @@ class ContainerSession:
 
 
 def _add_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
-    """Raise the process limit for gVisor, which counts gVisor's own threads too.
+    """Raise the process limit for gVisor, because the limit includes gVisor's own threads.
 
-    Under ptrace, gVisor keeps one thread for each pair of a guest's process and a thread of gVisor's kernel that has
-    run the process. Twelve processes took 217 to 240. The kernel of gVisor ends if the limit refuses a thread.
+    Under ptrace, gVisor keeps one thread for each pair of a guest process and a thread of gVisor's kernel that has
+    run it. Twelve processes needed 217 to 240 threads. gVisor's kernel ends if the limit refuses a thread.
     """
     processes = min(spec.limits.processes**2, MAX_SENTRY_PROCESSES) + SENTRY_PROCESSES
     return replace(spec, limits=msgspec.structs.replace(spec.limits, processes=processes))
@@ -198,14 +198,14 @@ def _add_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
 
 @contextlib.contextmanager
 def start_container(invocation: Invocation, image_name: str, spec: SandboxSpec) -> Iterator[ContainerSession]:
-    """Start a container and return its session; the container is gone on exit.
+    """Start a container and return its session. On exit, the container is gone.
 
     Raises:
         InfraError: the engine could not start the container, or the spec asks gVisor for a writable mount.
     """
     name = owner.make_name()
     if invocation.own_kernel and any(mount.writable for mount in spec.mounts):
-        # A build is process 1 itself, which is root there, and gVisor writes as the host's root.
+        # A build is process 1 itself. Process 1 is root there, and gVisor writes as the host's root.
         raise InfraError("gVisor builds no compilers: take another engine for that (--sandbox podman)")
     spec = _add_room_for_gvisor(spec) if invocation.own_kernel else spec
     held = hold_store() if invocation.own_store else contextlib.nullcontext()
@@ -215,7 +215,7 @@ def start_container(invocation: Invocation, image_name: str, spec: SandboxSpec) 
 
 @contextlib.contextmanager
 def _start_held(invocation: Invocation, image_name: str, spec: SandboxSpec, name: str) -> Iterator[ContainerSession]:
-    """Start a container in a store that nothing removes meanwhile."""
+    """Start a container in a store that no other process can remove meanwhile."""
     system = _find_system(invocation, image_name)
     host_paths = () if image_name else skeleton.list_host_mounts()
     began = time.monotonic()

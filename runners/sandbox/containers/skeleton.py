@@ -1,7 +1,8 @@
 """Build the skeleton: the file system of containers without a named image.
 
-It has mount points, links and a few small files. The skeleton is a tar archive made here, so no registry is needed.
-The programs come from the host's ``/usr``, mounted read-only. A named image (``REPROBOT_IMAGE``) replaces both.
+It contains mount points, links and a few small files. The skeleton is a tar archive that is made here, so no registry
+is needed. The programs come from the host's ``/usr``, mounted read-only. A named image (``REPROBOT_IMAGE``) replaces
+both.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ETC = {
     "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-"""Files for libraries that ask for the user's name or for localhost; the same for every engine."""
+"""Files for libraries that look up the user's name or localhost. They are the same for every engine."""
 
 _DIRECTORIES = ("proc", "dev", "sys", "run", "usr", "etc", "etc/alternatives", "opt")
 _SCRATCH = ("tmp", "work")
@@ -50,7 +51,7 @@ def build_archive() -> bytes:
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name in _DIRECTORIES:
             tar.addfile(_make_entry(name, tarfile.DIRTYPE, 0o755))
-        for name in _SCRATCH:  # engines give the tmpfs there the mode of the image's directory
+        for name in _SCRATCH:  # engines give the tmpfs at this path the mode of the image's directory
             tar.addfile(_make_entry(name, tarfile.DIRTYPE, 0o1777))
         for path, target in read_host_links().items():
             link = _make_entry(path.lstrip("/"), tarfile.SYMTYPE, 0o777)
@@ -64,7 +65,7 @@ def build_archive() -> bytes:
 
 
 def make_image_name(data: bytes) -> str:
-    """Return the image's name, which has a digest of its content."""
+    """Return the image's name, which contains a digest of its content."""
     return f"{NAME}:{hashlib.sha256(data).hexdigest()[:16]}"
 
 

@@ -1,1 +1,1 @@
-"""The kernel's limits that the engines share: control groups (memory, processes), processor time and system calls."""
+"""Set the kernel's limits for all engines: control groups (memory, processes), processor time, system calls."""

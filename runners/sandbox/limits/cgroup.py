@@ -1,8 +1,8 @@
 """Create a control group for one probe: limits on memory and processes, out-of-memory events, processor time.
 
 Supports version 1 (one hierarchy per controller) and version 2 (one hierarchy for all). The counters are the
-kernel's: a testcase that prints "Killed" does not change them, and a testcase that was killed for its memory cannot
-hide that.
+kernel's. A testcase that prints "Killed" does not change them, and a testcase that was killed because of its memory
+cannot hide it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from runners.sandbox import owner
 
 ROOT = Path("/sys/fs/cgroup")
 TCP_BYTES = 16 * 1024**2
-"""Limit on the buffers of a probe's sockets, which version 1 counts apart from memory. Version 2 counts them as
-memory."""
+"""Limit on the buffers of a probe's sockets. Version 1 counts them separately; version 2 counts them as memory."""
 _KERNEL_BYTES = 32 * 1024**2
-"""Kernel memory, such as cached names of absent files, that a probe may leave to the machine."""
+"""Kernel memory, such as cached names of absent files, that may remain after a probe."""
 _REMOVE_S = 2.0
-"""How long a dead process may keep its group busy. After that the group is left to the next `remove_leftovers`."""
+"""Time for which a dead process may keep its group busy. Then the next `remove_leftovers` removes the group."""
 
 
 _TCP_LIMIT = "memory.kmem.tcp.limit_in_bytes"
@@ -43,23 +42,23 @@ class Cgroup(Protocol):
     def read_peak_bytes(self) -> int: ...
 
     def read_cpu_s(self) -> float:
-        """Return the processor time, in seconds, of all members, dead ones and groups below included."""
+        """Return the processor time, in seconds, of all members, including dead ones and the groups below."""
 
     def limit_sockets(self) -> bool:
-        """Limit the socket buffers of the groups below, such as a container's; True once all are limited.
+        """Limit the socket buffers of the groups below, such as a container's. Return True once all are limited.
 
         Version 1 counts the sockets of a group only if the group itself has a limit.
         """
 
     def kill(self) -> None:
-        """Kill every member; the group stays."""
+        """Kill every member. The group remains."""
 
     def close(self) -> None:
         """Kill the remaining members and remove the group."""
 
 
 def find_problem(root: Path = ROOT) -> str | None:
-    """Return None if a group with both controllers can be made here; else the reason and the remedy."""
+    """Return None if a group with both controllers can be made here, else the reason and the remedy."""
     try:
         group = create_group(owner.make_name(), Limits(), root=root)
     except OSError as error:
@@ -80,9 +79,9 @@ def create_group(name: str, limits: Limits, *, root: Path = ROOT) -> Cgroup:
 class _V1:
     """``ROOT/memory/NAME``, ``ROOT/pids/NAME`` and ``ROOT/cpuacct/NAME``.
 
-    The groups are at the root of each hierarchy instead of below our own group, because a container engine takes one
-    path for all controllers. An eventfd tells that the memory ran out: the ``oom_kill`` counter of a parent does not
-    count events of its children, and an engine removes its own child group before we can read that group's counters.
+    The groups are at the root of each hierarchy instead of below our own group, because a container engine accepts
+    one path for all controllers. An eventfd reports that memory ran out: the ``oom_kill`` counter of a parent does
+    not include its children, and an engine removes its own child group before we can read that group's counters.
     """
 
     CONTROLLERS = ("memory", "pids", "cpuacct")
@@ -97,7 +96,7 @@ class _V1:
                 (root / controller / name).mkdir()
             _write(root / "pids" / name / "pids.max", limits.processes)
             _write(self._memory / "memory.limit_in_bytes", limits.memory_bytes)
-            with contextlib.suppress(OSError):  # absent if swap is not accounted
+            with contextlib.suppress(OSError):  # absent if swap is not counted
                 _write(self._memory / "memory.memsw.limit_in_bytes", limits.memory_bytes)
             _write(self._memory / _TCP_LIMIT, TCP_BYTES)
             self._event = self._open_oom_event()
@@ -116,7 +115,7 @@ class _V1:
         return event
 
     def _release_kernel_memory(self) -> None:
-        """Make the kernel drop its caches for the group if a probe filled them. The group's removal keeps them."""
+        """Make the kernel drop its caches for the group if a probe filled them. They would outlive the group."""
         with contextlib.suppress(OSError):
             if int((self._memory / "memory.kmem.usage_in_bytes").read_text()) > _KERNEL_BYTES:
                 self.kill()
@@ -161,7 +160,7 @@ class _V1:
 
 
 class _V2:
-    """``ROOT/NAME``. The counters include those of the groups below, such as a container's group."""
+    """``ROOT/NAME``. The counters include the groups below, such as a container's group."""
 
     def __init__(self, name: str, limits: Limits, root: Path) -> None:
         self._root = root
@@ -194,7 +193,7 @@ class _V2:
         return int(peak.read_text()) if peak.exists() else 0
 
     def read_cpu_s(self) -> float:
-        return read_counter(self._group / "cpu.stat", "usage_usec") / 1e6  # present without the cpu controller, too
+        return read_counter(self._group / "cpu.stat", "usage_usec") / 1e6  # also present without the cpu controller
 
     def limit_sockets(self) -> bool:
         return True
@@ -225,7 +224,7 @@ def find_leftover_groups(root: Path = ROOT) -> list[str]:
 def remove_group(name: str, root: Path = ROOT) -> bool:
     """Kill the members of ``name`` and remove the group from every hierarchy.
 
-    Return False if a part is left, such as a group of another user.
+    Return False if a part remains, such as a group of another user.
     """
     tops = [path for path in (root / name, *root.glob(f"*/{name}")) if path.is_dir()]
     deadline = time.monotonic() + _REMOVE_S
@@ -260,7 +259,7 @@ def _kill_direct_members(group: Path) -> int:
 
 
 def _remove_tree(top: Path) -> bool:
-    """Remove a group and those below; return True if all are gone. Only directories: the files are the kernel's."""
+    """Remove a group and those below. Return True if all are gone. The files in the directories are the kernel's."""
     for group in _list_groups(top):
         _kill_direct_members(group)
         with contextlib.suppress(OSError):
@@ -280,16 +279,16 @@ def _read_members(group: Path) -> list[int]:
 
 
 def read_counter(path: Path, key: str) -> int:
-    """Return the number after ``key`` in a file with one name and number per line; 0 if the key is absent.
+    """Return the number after ``key`` in a file with one name and number per line. 0 if the key is absent.
 
     Raises:
-        OSError: there is no such file, or its group is gone.
+        OSError: the file does not exist, or its group is gone.
     """
     return parse_counter(path.read_text(), key)
 
 
 def parse_counter(text: str, key: str) -> int:
-    """Return the number after ``key`` in lines of a name and a number; 0 if the key is absent."""
+    """Return the number after ``key`` in lines of a name and a number. 0 if the key is absent."""
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         if name == key:

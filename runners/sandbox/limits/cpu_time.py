@@ -1,4 +1,4 @@
-"""Limit the processor time of a probe: all its processes together, dead ones included."""
+"""Limit the processor time of a probe: of all its processes together, including dead ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from runners.core.protocol import Limits
 
 SHARE = 0.75
 """Share of all processors for the whole wall time. No compiler keeps that many busy for long (bench.speed.overhead
-prints the use of ours), so only code that computes without end on all processors reaches this limit."""
+prints the use of ours). So only code that computes endlessly on all processors reaches this limit."""
 START_S = 15.0
-"""Allowance for the start of an interpreter and the imports ahead of the testcase, which are counted too."""
+"""Allowance for the interpreter's start and the imports before the testcase, which are counted too."""
 GRACE_S = 4.0
-"""From the announcement that the time is used up to the kill. The supervisor needs this time to ask the step where it
-is."""
+"""Time between the announcement and the kill. Meanwhile the supervisor asks the step for its position."""
 _SHORTEST_PAUSE_S = 0.02
 
 
@@ -27,7 +26,7 @@ def count_processors() -> int:
 def compute_allowance(limits: Limits) -> float:
     """Return the processor seconds for one probe: ``limits.cpu_s`` if given, else `SHARE` of all processors.
 
-    The default is never less than one processor could give in the wall time.
+    The default is never less than one processor could provide in the wall time.
     """
     if limits.cpu_s is not None:
         return limits.cpu_s
@@ -38,7 +37,7 @@ def compute_allowance(limits: Limits) -> float:
 class Meter:
     """A limit on processor time.
 
-    ``read_total`` returns the kernel's count in seconds for all processes, dead ones included. The time is used up
+    ``read_total`` returns the kernel's count in seconds for all processes, including dead ones. The time is used up
     when the count reaches ``limit``.
     """
 
@@ -46,22 +45,22 @@ class Meter:
     limit: float
 
     def compute_pause_s(self) -> float:
-        """Return the seconds until the time could be used up with every processor busy; 0 if it is used up."""
+        """Return the seconds until the time could be used up with every processor busy. 0 if it is used up."""
         left = self.limit - self.read_total()
         return 0.0 if left <= 0 else max(_SHORTEST_PAUSE_S, left / count_processors())
 
 
 def start_meter(read_total: Callable[[], float] | None, cpu_s: float | None) -> Meter | None:
-    """Return a meter that allows ``cpu_s`` seconds from now on; None without a counter or without a limit."""
+    """Return a meter that allows ``cpu_s`` seconds from now on. None without a counter or without a limit."""
     if read_total is None or cpu_s is None:
         return None
     return Meter(read_total, read_total() + cpu_s)
 
 
 class SandboxTally:
-    """The processor time of all sandboxes of this process, which the kernel counts only in their control groups.
+    """The processor time of all sandboxes of this process. The kernel counts it only in their control groups.
 
-    A sandbox that is killed takes the time of its processes along: getrusage(2) counts children that were waited for.
+    getrusage(2) counts only children that were waited for, so it misses the processes of a killed sandbox.
     """
 
     def __init__(self) -> None:
@@ -73,7 +72,7 @@ class SandboxTally:
             self._total += seconds
 
     def read(self) -> float:
-        """Return the seconds up to the last answers of the sandboxes. 0 where no control groups are available."""
+        """Return the seconds up to the last answers of the sandboxes. 0 if no control groups are available."""
         return self._total
 
 

@@ -1,9 +1,9 @@
-"""The system calls that the sandbox refuses: one table, exported as BPF (bubblewrap) and as JSON (containers).
+"""List the system calls that the sandbox refuses: one table, exported as BPF (bubblewrap) and as JSON (containers).
 
-The table lists refusals; every other call is allowed. It has every call that Docker's default profile refuses to a
-process without capabilities, and calls that this profile allows although no compiler needs them (mounting, tracing,
-keys, nested namespaces, io_uring, sockets to the hypervisor). An allow-list was rejected: if a new compiler release
-used a further call, the call would fail and look like a regression.
+The table lists refusals; every other call is allowed. It contains every call that Docker's default profile refuses to
+a process without capabilities. It also contains calls that this profile allows although no compiler needs them
+(mounting, tracing, keys, nested namespaces, io_uring, sockets to the hypervisor). An allow-list was rejected: a
+further call in a new compiler release would fail and look like a regression.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ _NAMESPACE_FLAGS = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 
 
 _AF_NETLINK = 16
 _ALLOWED_FAMILIES = (1, 2, 10, _AF_NETLINK)
-"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which name look-ups ask for routes. Not AF_VSOCK: that reaches the
-hypervisor from any network namespace. Not AF_ALG, AF_PACKET, AF_BLUETOOTH …: kernel surface that no compiler
-needs."""
+"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which name look-ups ask for routes. AF_VSOCK is not allowed, because it
+reaches the hypervisor from any network namespace. No compiler needs AF_ALG, AF_PACKET, AF_BLUETOOTH … (kernel
+surface)."""
 
 RULES: tuple[Rule, ...] = (
-    # Namespaces and mounts: a new user namespace would give every capability back, inside it.
+    # Namespaces and mounts: a new user namespace would restore every capability inside it.
     Rule(("unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick")),
     Rule(("move_mount", "open_tree", "open_tree_attr", "mount_setattr", "name_to_handle_at", "open_by_handle_at")),
     Rule(("statmount", "listmount", "listns")),
     *(Rule(("clone",), arg=Arg(0, "MASKED_EQ", flag)) for flag in _NAMESPACE_FLAGS),
-    # clone3 takes its flags in memory, which a filter cannot read. C libraries fall back to clone on ENOSYS.
+    # clone3 takes its flags in memory, which a filter cannot read. On ENOSYS, C libraries fall back to clone.
     Rule(("clone3",), errno.ENOSYS),
     # Other processes.
     Rule(("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")),
     Rule(("prlimit64",), arg=Arg(0, "NE", 0)),
-    Rule(("ioprio_set",), arg=Arg(0, "NE", 1)),  # IOPRIO_WHO_PROCESS: not all processes of the user
+    Rule(("ioprio_set",), arg=Arg(0, "NE", 1)),  # IOPRIO_WHO_PROCESS only, not all processes of the user
     Rule(("ioprio_set",), arg=Arg(1, "NE", 0)),
-    # Kernel surface with a record of holes.
+    # Kernel surface with many past vulnerabilities.
     Rule(("bpf", "perf_event_open", "userfaultfd", "fanotify_init", "lookup_dcookie")),
     Rule(("io_uring_setup", "io_uring_enter", "io_uring_register"), errno.ENOSYS),
     Rule(("keyctl", "add_key", "request_key", "vmsplice")),
-    # Placement of memory, which moves other processes' pages or pins the machine's memory to one node.
+    # Placement of memory: it moves other processes' pages, or binds the machine's memory to one node.
     Rule(("migrate_pages", "move_pages", "mbind", "set_mempolicy", "set_mempolicy_home_node", "get_mempolicy")),
-    # Other ABIs, and a fixed layout of the address space. Only the question for the present one is allowed.
+    # Other ABIs, and a fixed layout of the address space. Only the query for the current one is allowed.
     Rule(("personality",), arg=Arg(0, "NE", 0xFFFFFFFF)),
     # The machine itself.
     Rule(("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot")),
@@ -85,18 +85,18 @@ RULES: tuple[Rule, ...] = (
 )
 
 NEW_CALLS = {"statmount": 457, "listmount": 458, "open_tree_attr": 467, "listns": 470}
-"""Numbers of calls that an older libseccomp cannot name; new calls have the same number on every architecture.
+"""Numbers of calls that an older libseccomp does not know. New calls have the same number on every architecture.
 
 A container program with such a library ignores these names. The calls then show the sandbox's own mounts and
-namespaces, as ``/proc/self/mountinfo`` does (docs/sandbox-kit.md, known gaps)."""
+namespaces, as ``/proc/self/mountinfo`` does (docs/sandbox-kit.md, known gaps).
+"""
 
 
 def render_profile(*, own_kernel: bool = False) -> str:
     """Return the table as an OCI seccomp profile in JSON, for ``--security-opt seccomp=FILE``.
 
-    ``own_kernel`` is for gVisor, which refuses with EPERM and ignores the error in the profile. After EPERM from
-    clone3 a C library gives up, where ENOSYS would make it try clone: no thread could start. So clone3 is left to
-    gVisor's own kernel.
+    ``own_kernel`` is for gVisor, which refuses with EPERM and ignores the profile's error. After EPERM from clone3, a
+    C library gives up instead of trying clone, so no thread could start. So clone3 is left to gVisor's own kernel.
     """
     rules = [rule for rule in RULES if not (own_kernel and "clone3" in rule.names)]
     return json.dumps(
@@ -120,7 +120,7 @@ def _encode_rule(rule: Rule) -> dict[str, object]:
 
 @functools.cache
 def find_problem() -> str | None:
-    """Return None if the BPF program can be built here; else the reason and the remedy."""
+    """Return None if the BPF program can be built here, else the reason and the remedy."""
     try:
         import pyseccomp  # noqa: F401  (raises RuntimeError when the C library is missing, hence not at the top)
     except (ImportError, RuntimeError, OSError) as error:
@@ -146,11 +146,11 @@ def compile_program() -> bytes:
 
 
 _UNKNOWN = -1
-"""libseccomp's answer for a name that it does not know. Other negative numbers: a call of another architecture."""
+"""libseccomp's result for an unknown name. Other negative numbers are calls of another architecture."""
 
 
 def _resolve_number(library: object, name: str) -> int | None:
-    """Return the number of a call; None if this architecture (or an older C library) has no call of that name."""
+    """Return the number of a call. None if this architecture, or an older C library, has no call of that name."""
     number: int = library.resolve_syscall(library.Arch.NATIVE, name)  # type: ignore[attr-defined]  # untyped library
     return NEW_CALLS.get(name) if number == _UNKNOWN else number if number >= 0 else None
 

@@ -1,7 +1,7 @@
-"""Give each sandbox of this machine a user of its own.
+"""Give each sandbox of this machine its own user.
 
 The kernel counts inotify instances, pipe buffers, queued signals, message queues and descriptors in flight for each
-user, over all sandboxes. Two sandboxes of one user could use up each other's.
+user, over all sandboxes. Two sandboxes of one user could exhaust each other's limits.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 NOBODY = 65534
 USERS = range(60706, 61184)
-"""Ids that neither distributions nor systemd give to anybody (https://systemd.io/UIDS-GIDS). All are below 65536, so
-that they exist in a container's user namespace too."""
+"""Ids that neither distributions nor systemd assign (https://systemd.io/UIDS-GIDS). All are below 65536, so they also
+exist in a container's user namespace."""
 
 
 def render_passwd() -> str:
@@ -27,9 +27,9 @@ def render_passwd() -> str:
 
 @contextlib.contextmanager
 def reserve_user() -> Iterator[int]:
-    """Reserve one of `USERS` until the end of the context; `NOBODY` if this process is not root or all are taken.
+    """Reserve one of `USERS` until the end of the context, or `NOBODY` if this process is not root or all are taken.
 
-    An abstract socket is the reservation: the kernel releases the socket when we die, and leaves no file.
+    The reservation is an abstract socket. The kernel releases it when this process dies, and leaves no file.
     """
     with socket.socket(socket.AF_UNIX) as reservation:
         yield _bind_first_free(reservation) if _can_become_any() else NOBODY

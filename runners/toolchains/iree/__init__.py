@@ -1,4 +1,4 @@
-"""IREE: its compiler wheel and its runtime wheel, at one version."""
+"""Describe IREE: its compiler wheel and its runtime wheel, at one version."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ CANARY = Canary(
 )
 
 _PROGRAM_FOLDERS = ("iree/_runtime_libs", "iree/runtime", "iree/compiler/_mlir_libs")
-"""``iree/runtime`` held the runtime's programs until August 2023."""
+"""``iree/runtime`` contained the runtime's programs until August 2023."""
 _MODULES = {"iree-import-onnx": "iree.compiler.tools.import_onnx", "iree-ir-tool": "iree.compiler.tools.ir_tool"}
 
 
 def list_distributions(version: str) -> tuple[str, ...]:
-    """Return both distributions at one version, except for 3.7.1, which changed the compiler only.
+    """Return both distributions at one version, except for 3.7.1, which changed only the compiler.
 
     Until November 2024, versions were dates, and the names lacked ``base``.
     """

@@ -1,7 +1,7 @@
-"""Find constants of MLIR whose data the text does not give, and supply generated data for them.
+"""Find constants of MLIR whose data is missing from the text, and supply generated data for them.
 
-Reports shorten weights: the resources of a file are cut off, or their digits are elided. A port supplies data if the
-values cannot decide whether the failure shows; `bot.extract` asks for the data of a report about values.
+Reports shorten weights: they cut off a file's resources, or elide the digits. A port supplies data if the values
+cannot decide whether the failure occurs. `bot.extract` asks for the data of a report about values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runners.guest.iree.generate_data import FORMATS
 
 SCRIPT = "generate_data.py"
 MAX_DATA_BYTES = 32 * 1024**2
-"""Data that is generated for one file. The text has two characters for each byte."""
+"""Maximum size of the data that is generated for one file. The text has two characters per byte."""
 
 _KEY = r"[A-Za-z_][\w$.-]{0,200}"
 _CONSTANT = re.compile(
@@ -44,7 +44,7 @@ class _Supply:
 
 
 def list_missing_data(text: str) -> tuple[str, ...]:
-    """Return the constants of a file, as written, whose data the text does not give."""
+    """Return the constants of a file, as written, whose data is missing from the text."""
     return tuple(dict.fromkeys(_write_constant(found) for found in _find_missing(text)))
 
 
@@ -58,7 +58,7 @@ def _find_missing(text: str) -> Iterator[re.Match[str]]:
 
 
 def _list_given(text: str) -> frozenset[str]:
-    """Return the resources whose data stands in the text completely."""
+    """Return the resources whose data is complete in the text."""
     at = text.find(_METADATA)
     blobs = _BLOB.finditer(text, at) if at >= 0 else ()
     return frozenset(blob["key"] for blob in blobs if _HEX.fullmatch(blob["data"]))
@@ -67,7 +67,7 @@ def _list_given(text: str) -> frozenset[str]:
 def supply_data(testcase: Testcase) -> tuple[Testcase, tuple[str, ...]] | None:
     """Return the testcase with a first step that generates the missing data, and the changes in words.
 
-    Return None if no data is missing, if the data is too large, or if a type cannot be generated.
+    None if no data is missing, if the data is too large, or if a type cannot be generated.
     """
     files = dict(testcase.files)
     steps: list[tuple[str, ...]] = []
@@ -107,7 +107,7 @@ def _plan_supply(text: str) -> _Supply | None:
 
 
 def _name_data(supply: _Supply, shape: str, element: str) -> str | None:
-    """Return the name of the generated data of a type; None if the type or the size is out of reach."""
+    """Return the name of the generated data of a type. None if the type or the size is not supported."""
     kind = re.sub(r"^[su]i", "i", element)
     if kind not in (*FORMATS, "bf16"):
         return None
@@ -120,7 +120,7 @@ def _name_data(supply: _Supply, shape: str, element: str) -> str | None:
 
 
 def _drop_broken_blobs(text: str) -> str:
-    """Remove the resources whose digits were cut. No parser reads them."""
+    """Remove the resources with truncated digits. No parser reads them."""
     at = text.find(_METADATA)
     if at < 0:
         return text
@@ -131,6 +131,6 @@ def _drop_broken_blobs(text: str) -> str:
 
 
 def _is_whole(blob: re.Match[str]) -> bool:
-    """True unless the entry is data whose digits are incomplete. Other entries of the section are no data."""
+    """True unless the entry is data with incomplete digits. Other entries of the section are not data."""
     data = blob["data"]
     return not (data.startswith("0x") or data.strip(".… ") == "") or bool(_HEX.fullmatch(data))

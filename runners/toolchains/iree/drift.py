@@ -1,7 +1,7 @@
-"""Flags, operations and dialects of IREE that a release moved, removed or introduced.
+"""List the flags, operations and dialects of IREE that a release moved, removed or introduced.
 
-``flags.json`` lists the flags that some release lacks, by the help of all releases' programs. ``passes.json`` lists
-the passes that were renamed before the first numbered release, by the history of IREE's repository.
+``flags.json`` lists the flags that some release lacks, from the help of all releases' programs. ``passes.json`` lists
+the passes that were renamed before the first numbered release, from the history of IREE's repository.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SUCCESSORS = {
 """Renamed flags and passes. Every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
 
 _EARLIEST = "20230209.425"
-"""The earliest build that runs here. Names of 2021 and 2022 are unknown to every build."""
+"""The earliest build that runs here. No build knows the names of 2021 and 2022."""
 _NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
 
 _VALUES = tuple(
@@ -55,7 +55,7 @@ _RENAMED_IN_2023 = {
     **{"--driver": "--device", "--print_max_element_count": "--output_max_element_count"},
 }
 _RUNNERS = ("iree-run-module", "iree-benchmark-module")
-"""Programs with the same flags of the runtime. The table lists those of the first."""
+"""Programs with the same runtime flags. The table lists those of the first."""
 _RUNTIME = tuple(
     DriftEntry(
         old=old, new=new, kind="flag", gone_in=_EARLIEST, exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
@@ -76,9 +76,9 @@ _VULKAN_FAMILIES = {
     **{"rdna1": "5700xt", "rdna2": "6800xt 6900 6900xt", "rdna3": "780m 7900 7900xtx w7900"},
     **{"adreno": "a640 a650 a660 a730 a740", "valhall": "g77 g78 g710"},
 }
-"""Families of GPUs and their chips, as target triples named them until 2024."""
+"""Families of GPUs and their chips, as named in target triples until 2024."""
 _VULKAN_CHIPS = frozenset({"rtx3080", "rtx3090", "a100"})
-"""Chips that every release knows as targets of their own. The target of any other chip is its family."""
+"""Chips that every release knows as separate targets. The target of any other chip is its family."""
 _RENAMED_BY_2024 = {
     **{f"--iree-llvm-{name}": f"--iree-llvmcpu-{name}" for name in _LLVM_FLAGS.split()},
     **{
@@ -132,7 +132,7 @@ _RENAMED_BY_2024 = {
         for system in ("linux", "unknown", "windows", "android29", "android30", "android31", "android34")
     },
 }
-"""Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+"""Flags of the compiler that were renamed before the first numbered release. Empty: no flag is needed."""
 _GONE_IN = {
     **dict.fromkeys((f"--iree-llvm-{name}" for name in _LLVM_FLAGS.split()), "20230419.494"),
     **dict.fromkeys(
@@ -154,11 +154,11 @@ _GONE_IN = {
     "--iree-flow-enable-data-tiling": "20231004.665",
     **{f"--iree-input-type={old}": "20230815.614" for old in INPUT_TYPES},
 }
-"""Flag → the first build that lacks it, by the help of the builds of 2023 and 2024."""
+"""Flag → the first build that lacks it, from the help of the builds of 2023 and 2024."""
 _NO_WAY_BACK = ("--iree-input-demote-", "--iree-input-promote-", "--iree-input-type=stablehlo_xla")
-"""Starts of successors with several names in earlier builds, or with one that some of these lack."""
+"""Prefixes of successors that have several names in earlier builds, or one that some of these builds lack."""
 _INTRODUCED_IN = {"--iree-input-type=stablehlo": "20230524.529"}
-"""Successor → the first build with it, where the build before that has the old name still. By default, the build that
+"""Successor → the first build that has it, if the previous build still has the old name. By default, the build that
 dropped the old name has the successor."""
 _GONE_EARLIER = frozenset(
     {
@@ -167,11 +167,11 @@ _GONE_EARLIER = frozenset(
         *(f"--iree-hal-target-backends={name}" for name in ("dylib-llvm-aot", "dylib", "llvm-aot")),
     }
 )
-"""Flags that no build here knows, by the help of the builds of 2023 and 2024."""
+"""Flags that no build here knows, from the help of the builds of 2023 and 2024."""
 
 
 def _find_introduction(old: str, new: str) -> str | None:
-    """Return the first build with the successor of a flag; None if an early build has no name for it."""
+    """Return the first build with the successor of a flag. None if an early build has no name for it."""
     return None if new.startswith(_NO_WAY_BACK) else _INTRODUCED_IN.get(new, _GONE_IN.get(old))
 
 
@@ -261,7 +261,7 @@ _DIALECT = (
 
 
 Span = tuple[str | None, str | None]
-"""First release with a flag (None: the oldest has it), first release without it again (None: the newest has it)."""
+"""First release with a flag (None: the oldest has it), first later one without it (None: the newest has it)."""
 
 
 def _load_spans() -> dict[str, dict[str, Span]]:
@@ -283,7 +283,7 @@ def _list_flag_drift(spans: dict[str, dict[str, Span]]) -> tuple[DriftEntry, ...
 
 
 def _make_flag_entry(flag: str, since: str | None, gone: str | None, spans: dict[str, Span], tool: str) -> DriftEntry:
-    """Return the entry of a flag of one program. The same flag may last longer in another program."""
+    """Return the entry of a flag of one program. Another program may keep the same flag longer."""
     if gone is None:
         return DriftEntry(
             old=flag, new=flag, kind="flag", introduced_in=since, note=f"unknown before {since}", of=tool

@@ -1,4 +1,4 @@
-"""The vocabulary of IREE's failures: statuses of its runtime, refused flags, stacks and errors of its tools."""
+"""Define the vocabulary of IREE's failures: runtime statuses, refused flags, stacks and errors of its tools."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ STATUS_CODES = (
     *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
     *("INTERNAL", "UNAVAILABLE", "DATA_LOSS", "INCOMPATIBLE"),
 )
-"""gRPC's, and one of IREE's own: https://grpc.io/docs/guides/status-codes."""
+"""The codes of gRPC, and one of IREE: https://grpc.io/docs/guides/status-codes."""
 _STATUS = re.compile(rf"(?P<code>{'|'.join(STATUS_CODES)}); (?P<m>[^\n]{{1,600}})")
 
 _STATUS_OF_2020 = re.compile(
     r"(?<![\w.])(?P<code>INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
     r"|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|OUT_OF_RANGE|DATA_LOSS): (?P<m>[^\n`]{1,600})"
 )
-"""Builds before the summer of 2020 print a colon behind the code."""
+"""Builds before the summer of 2020 print a colon after the code."""
 
 DISPATCHES = Product(
     noun="dispatch",
@@ -29,7 +29,7 @@ DISPATCHES = Product(
     formed=re.compile(r"\bflow\.dispatch\.(?:region|workgroups)\b"),
     flags=("--compile-to=flow", "--mlir-elide-elementsattrs-if-larger=16"),
 )
-"""Dispatches of the printed program. Before this phase they are regions, and some are merged or dropped again."""
+"""Dispatches of the printed program. Earlier they are regions, some of which are merged or dropped later."""
 
 FAILURES = FailureVocabulary(
     products=(DISPATCHES,),
@@ -49,9 +49,9 @@ FAILURES = FailureVocabulary(
         ),
     ),
     output_errors=(re.compile(r"\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})"),),  # of --expected_output
-    # A scalar stands on the line of its index (``result[0]: i64=42``), a buffer below it.
+    # A scalar is on the line of its index (``result[0]: i64=42``), a buffer below it.
     harness_lines=(re.compile(r"EXEC @|result\[\d+\]: (?!\S+=)"),),
-    left_out_assertions=(re.compile(r"&&|\|\||[=!<>]=|\w\(|->|::|^!|\w [<>] \w"),),  # no fatal error has these
+    left_out_assertions=(re.compile(r"&&|\|\||[=!<>]=|\w\(|->|::|^!|\w [<>] \w"),),  # no fatal error contains these
     left_out_diagnostics=(re.compile(r"\boperation destroyed but still has uses\b"),),  # in `Operation::~Operation`
     refusals_of_all=(re.compile(r"\billegal operations (?:still remain|were found)"),),
     rejections=(
@@ -73,7 +73,7 @@ FAILURES = FailureVocabulary(
     text_rules=(
         re.compile(r"^use of value '%[^']{1,200}' expects different type than prior uses"),
         re.compile(r"^(?:redefinition of (?:SSA value|symbol)|use of undeclared SSA value name)"),
-        # Of MLIR's parser and of its verifier of blocks, which know no dialect.
+        # Messages of MLIR's parser and of its verifier of blocks, which know no dialect.
         re.compile(r"^(?:block with no terminator|empty block: expect at least a terminator)"),
         re.compile(r"^(?:'[\w.]{1,200}' op )?must be the last operation in the parent block"),
         re.compile(r"^operand #\d{1,3} does not dominate this use"),
@@ -86,7 +86,7 @@ FAILURES = FailureVocabulary(
         re.compile(r"^type of return operand \d+ \('.{1,200}'\) doesn't match function result type"),
     ),
     argument_checks=(
-        # Without the sign: IREE takes si32 for i32, and a runtime that refuses it has a fault of its own.
+        # Without the sign: IREE accepts si32 for i32, so a runtime that refuses it has a fault.
         re.compile(
             r"input\d+ element type mismatch; expected (?:[su](?=i\d))?(?P<declared>\w+)[^;]{0,20}"
             r" but have (?:[su](?=i\d))?(?P<given>\w+)"

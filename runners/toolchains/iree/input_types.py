@@ -1,7 +1,7 @@
-"""The flag by which an early build learns the dialect of its input. Pure.
+"""Choose the flag that gives an early build the dialect of its input. Pure.
 
-Later builds find the dialect out themselves. Without the flag, an early build refuses every operation of the dialect,
-or crashes on the first: that says nothing about the operation.
+Later builds detect the dialect. Without the flag, an early build rejects every operation of the dialect, or crashes
+on the first one. Such a failure is not evidence about the operation.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _NEEDED = {
     "tosa": (("20230524.529", "tosa"),),
     "onnx": (("20240226.813", "onnx"),),
 }
-"""Dialect → the first builds that no longer need a value of the flag, and this value. Found by running the builds."""
+"""Dialect → the first builds that need no value of the flag, and this value. Determined by running the builds."""
 _STABLEHLO_FOUND = "20230815.614"
-"""The first build that finds StableHLO out itself. It reads CHLO as well then, and does not find that out alone."""
+"""The first build that detects StableHLO. Then it also reads CHLO, but does not detect CHLO alone."""
 _FIRST_READER = {"onnx": "20240129.785"}
-"""Dialect → the first build that reads it. The others are read by all builds that run here."""
+"""Dialect → the first build that reads it. All builds that run here read the other dialects."""
 _OPERATION = re.compile(r"(?:^|[=,(\s\"])(?P<dialect>stablehlo|chlo|mhlo|tosa|(?<=\")onnx)\.\w", re.M)
-"""An operation. ONNX's are strings of one operation of Torch, and a module of Python has the same name."""
+"""An operation. ONNX's operations are strings of one Torch operation, and a Python module has the same name."""
 
 
 def list_input_flags(step: Sequence[str], files: Mapping[str, str], version: str) -> tuple[str, ...]:
-    """Return the flag that a build needs for the input of a call, and that the call lacks; empty without such a need.
+    """Return the flag that a build needs for the input of a call and that the call lacks. Empty if no flag is needed.
 
-    MHLO's reader knows StableHLO as well. No value covers TOSA beside these.
+    MHLO's reader also knows StableHLO. No value covers TOSA together with these.
     """
     if step[:1] != ("iree-compile",) or any(word.lstrip("-").startswith(FLAG.lstrip("-")) for word in step):
         return ()
@@ -51,9 +51,9 @@ def list_input_flags(step: Sequence[str], files: Mapping[str, str], version: str
 
 
 def find_unread_dialect(files: Mapping[str, str], version: str) -> str:
-    """Return the dialect of an input that a build has no reader for; empty if it reads them all.
+    """Return the dialect of an input that a build cannot read. Empty if it reads all dialects.
 
-    The build then prints the same error for every operation of the dialect, also for those that the next build reads.
+    The build then prints the same error for every operation of the dialect, even for those that the next build reads.
     """
     release = order_version(version)
     used = (found["dialect"] for text in files.values() for found in _OPERATION.finditer(text))

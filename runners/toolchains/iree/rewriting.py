@@ -46,7 +46,7 @@ _FLAGS_OF = {
     "metal-spirv": ("--iree-metal-", "--iree-spirv-", "--iree-codegen-spirv-"),
     "webgpu-spirv": ("--iree-webgpu-",),
 }
-"""Flags of one backend. Other backends ignore or refuse them."""
+"""Flags of one backend. Other backends ignore or reject them."""
 _OF_ONE_BACKEND = tuple({prefix for prefixes in _FLAGS_OF.values() for prefix in prefixes})
 _DEVICE = "--device"
 _RUNNERS = {"iree-run-module", "iree-benchmark-module", "iree-check-module", "iree-run-mlir"}
@@ -55,7 +55,7 @@ _NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.
 
 
 def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
-    """Return the testcase with flags for ``device``; None if no flag names a target, or the input names its own."""
+    """Return the testcase with flags for ``device``. None if no flag names a target, or the input names its own."""
     if testcase.kind is not TestcaseKind.COMMAND_LINE or device not in BACKENDS:
         return None
     if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
@@ -74,7 +74,7 @@ MODULE_TEXT = re.compile(
     r"|(?:hal|flow|stream)\.executable\b)[^\n]*[@({=]",
     re.M,
 )
-"""The beginning of a module or of a function, by which a text is known as MLIR."""
+"""The beginning of a module or of a function, which identifies a text as MLIR."""
 _OLD_BACKENDS = frozenset({"dylib", "dylib-llvm-aot", "llvm-aot"})
 """Names of ``llvm-cpu`` until 2022."""
 _OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
@@ -85,11 +85,11 @@ _NO_BACKENDS = {
     **dict.fromkeys((*_OLD_BACKENDS, "cpu", "local-task", "local-sync", "local"), "llvm-cpu"),
     **{"vulkan": "vulkan-spirv", "metal": "metal-spirv"},
 }
-"""Names of drivers, and earlier names of backends → the backend whose driver the loader of a module takes."""
+"""Names of drivers, and earlier names of backends → the backend whose driver a module's loader uses."""
 
 
 _NO_MHLO = order_version("20230815.614")
-"""The first build that reads StableHLO alone. Earlier ones call their input type MHLO, and read both."""
+"""The first build that reads only StableHLO. Earlier ones call their input type MHLO, and read both."""
 
 
 _IMPLIED = tuple(
@@ -108,7 +108,7 @@ _PROPOSED_FLAG = re.compile(
     r"Unknown command line argument '-{1,2}(?P<old>[\w-]{3,200})'[^\n]{0,400}\n"
     r"[^\n]{0,200}Did you mean '-{1,2}(?P<new>[\w-]{3,200})'"
 )
-"""LLVM's command line proposes the flag with the fewest edits, whatever it does."""
+"""LLVM's command line proposes the flag with the fewest edits, whatever its function."""
 
 
 def find_idioms(version: str) -> Idioms:
@@ -135,9 +135,9 @@ _ANCHORS = {"func": "func.func", "module": "builtin.module"}
 
 
 def _anchor_pipeline(pipeline: str) -> str:
-    """Name the operation that the pipeline runs on. Until October 2022, MLIR took the module for granted.
+    """Name the operation on which the pipeline runs. Until October 2022, MLIR assumed the module.
 
-    ``func(…)`` is the name of ``func.func(…)`` until March 2022, ``module(…)`` that of ``builtin.module(…)``.
+    Until March 2022, ``func.func(…)`` was called ``func(…)``, and ``builtin.module(…)`` was called ``module(…)``.
     """
     text = _SHORT_ANCHOR.sub(lambda found: f"{_ANCHORS[found[1]]}(", pipeline)
     return text if not text.strip() or _ANCHORED.match(text) else f"builtin.module({text})"
@@ -150,7 +150,7 @@ def _rename_program(argv: Sequence[str]) -> str | None:
 
 
 def _port_string(use: StringUse, text: str, version: str) -> Expression | None:
-    """Write the names of backends, drivers and input types of earlier years."""
+    """Replace the names of backends, drivers and input types of earlier years."""
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
             return Expression(code='"llvm-cpu"', notation=True)
@@ -177,13 +177,13 @@ def _names_driver(function: str, keyword: str) -> bool:
 
 
 TARGETS = ("hip", "cuda", "vulkan")
-"""Targets of many reports, for which each release compiles without a device."""
+"""Targets of many reports. Each release compiles for them without a device."""
 _CHIPS = {"hip": ("--iree-hip-target", "gfx942"), "cuda": ("--iree-cuda-target", "sm_80")}
-"""Device → the flag and the chip of a usual target. The compiler's own default refuses (AMD) or is of 2016."""
+"""Device → the flag and the chip of a usual target. The compiler's default is rejected (AMD) or is from 2016."""
 
 
 def compile_for(testcase: Testcase, device: str) -> Testcase | None:
-    """Return the testcase that compiles for ``device`` and a usual chip; None if it does more than compile."""
+    """Return the testcase that compiles for ``device`` and a usual chip. None if it does more than compile."""
     if any(step[:1] != ("iree-compile",) for step in testcase.steps):
         return None
     moved = retarget_testcase(testcase, device)
@@ -240,7 +240,7 @@ def _split_flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _takes_value(flag: str, word: str) -> bool:
-    """True if the word after a flag is its value. A switch of a backend has no value: the next word is a file."""
+    """True if the word after a flag is its value. A switch of a backend has no value; the next word is a file."""
     if word.startswith("-"):
         return False
     return flag in (*_TARGET, _DEVICE) or (flag.startswith(_OF_ONE_BACKEND) and "." not in word)

@@ -1,4 +1,4 @@
-"""Plain CPython with any packages, for a testcase that needs no compiler. A version is a minor version of Python."""
+"""Describe plain CPython with any packages, for testcases without a compiler. A version is a minor of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache TVM: its own wheels, and forks that other wheels carry."""
+"""Describe Apache TVM: its own wheels, and forks in other wheels."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ COMPANIONS: tuple[str, ...] = ("pytest",)
 OPEN_DEPENDENCIES: tuple[str, ...] = ("apache-tvm-ffi",)
 PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
 VARIABLES = QUIET | {
-    "TVM_BACKTRACE": "1",  # without it, an error in TVMScript prints one line that recommends it
+    "TVM_BACKTRACE": "1",  # without it, an error in TVMScript prints only a hint to set it
     "TVM_NUM_THREADS": "2",
 }
 
-# NVRTC, the wheels' default, wants the package cuda-bindings and the toolkit's headers; nvcc wants the toolkit alone.
+# NVRTC, the wheels' default, needs the package cuda-bindings and the toolkit's headers. nvcc needs only the toolkit.
 _NVCC = HostCompiler(
     program="/usr/local/cuda/bin/nvcc", words="the CUDA toolkit", variables={"TVM_CUDA_COMPILE_MODE": "nvcc"}
 )
@@ -143,7 +143,7 @@ def _list_suffixes(version: Version) -> list[tuple[str, int]]:
 
 
 def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
-    """Return Python, and ``tvmc`` for old builds: ``tvmc`` was removed with Relay."""
+    """Return Python, and ``tvmc`` for old builds. ``tvmc`` was removed together with Relay."""
     return (
         {"python": ("python",), "tvmc": ("python", "-m", "tvm.driver.tvmc")}
         if (site_packages / "tvm/driver/tvmc").is_dir()
@@ -152,7 +152,7 @@ def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
-    """Return no commit: the wheels name none."""
+    """Return no commit, because the wheels name none."""
     return None, None
 
 
@@ -207,7 +207,7 @@ BUNDLES = {
     "0.17.dev0": _make_bitblas("0.0.1.dev13"),
     "0.22.0": _TILELANG,
 }
-"""Forks that other wheels carry. They are the only builds from before 2026."""
+"""Forks in other wheels. They are the only builds from before 2026."""
 
 
 def find_bundle(version: str) -> Bundle | None:

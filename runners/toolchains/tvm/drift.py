@@ -1,8 +1,8 @@
-"""Names of TVM's Python API that a release moved or removed.
+"""List the names of TVM's Python API that a release moved or removed.
 
-Found by a comparison of all modules, classes and signatures of 0.17.dev0, 0.25.0.post1, 0.26.0 and 0.27.0.post1. The
-releases between 0.17 and 0.25 were looked up in TVM's history. Each *exact* entry was tested with programs in the old
-spelling on an old release, and ported on a new release.
+They come from a comparison of all modules, classes and signatures of 0.17.dev0, 0.25.0.post1, 0.26.0 and
+0.27.0.post1. Releases between 0.17 and 0.25 were looked up in TVM's history. Each *exact* entry was tested with
+programs in the old spelling on an old release, and ported on a new release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _move_name(since: str, old: str, new: str, kind: NameKind = "attribute", **m
 
 
 def _move_names(since: str, old: str, new: str, names: str, kind: NameKind = "attribute") -> Iterable[DriftEntry]:
-    """Return the entries of names that moved from one namespace to another; ``a=b`` if the name changed too."""
+    """Return the entries of names that moved from one namespace to another. ``a=b`` if the name changed too."""
     for pair in names.split():
         before, _, after = pair.partition("=")
         yield _move_name(since, f"{old}.{before}", f"{new}.{after or before}", kind)
@@ -106,7 +106,7 @@ _BEFORE_0_7 = (
     _move_name("0.7.0", "tvm.relay.ir_pass.alpha_equal", "tvm.ir.structural_equal"),
     _drop_name("0.20.0", "tvm.contrib.graph_runtime", "tvm.contrib.graph_executor", "module", exact=True),
 )
-"""Names of 2018 to 2021. Only forks have most of their successors too."""
+"""Names of 2018 to 2021. Only forks have most of their successors."""
 
 _FFI = (
     _drop_name("0.21.0", "tvm._ffi", "tvm_ffi", "module", introduced_in="0.22.0"),

@@ -1,4 +1,4 @@
-"""The vocabulary of TVM's failures: its exceptions, the stacks of its C++ side, its complaints about devices."""
+"""Define the vocabulary of TVM's failures: its exceptions, its C++ stacks, its messages about devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TARGET_STRING = Retired(
     notation="targets written like a command line",
     successor=_describe_dictionary,
 )
-"""Refused by 0.24.0 and later."""
+"""A notation that 0.24.0 and later reject."""
 
 _OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{0,1500}?support_level=\d{1,3}\)')
 """An operator printed with all its fields. The fields differ between releases, and hide the message."""
@@ -46,14 +46,14 @@ FAILURES = FailureVocabulary(
     crash_banners=(("SIGSEGV", re.compile(r"\b[Ss]egfault encountered")),),
     error_classes=("OpNotImplemented", "OpAttributeRequired", "OpAttributeInvalid", "OpAttributeUnImplemented"),
     same_types=(
-        frozenset({"InternalError", "TVMError"}),  # TVM raised TVMError until 0.8, InternalError since
+        frozenset({"InternalError", "TVMError"}),  # TVM raised TVMError until 0.8, and InternalError since then
         frozenset({"DiagnosticError", "error", "mlir-error"}),
     ),
     diagnostic_errors=("DiagnosticError",),
     details=(Detail(start="Error message: ", exception="ScheduleError"),),
     unnamed=(Detail(start="Check failed: ", exception="InternalError"),),
     fatal_logs=(
-        FatalLog(  # dmlc until 2020: the place of the logger, then that of the failure
+        FatalLog(  # dmlc until 2020: the location of the logger, then that of the failure
             row=re.compile(
                 r"^[ \t>]{0,8}\[[\d:]{5,8}\] [^\s:]{1,300}logging\.h:\d{1,6}: \[[\d:]{5,8}\] [^\s:]{1,300}:\d{1,6}: "
                 r"(?P<m>\S[^\n]{0,600})",

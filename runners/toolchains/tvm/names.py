@@ -1,8 +1,8 @@
-"""Names of TVM that some available build lacks, as listed by `bench.surveys.names` and `bench.surveys.registered`.
+"""List names of TVM that some available build lacks, from `bench.surveys.names` and `bench.surveys.registered`.
 
-The reviewed entries of `runners.toolchains.tvm.drift` take precedence. Names of the Python API only state the first
-build without a name. They know no successor, so no testcase is ported by them. Names in TVM's registries, which
-programs write as strings, have the successor that the registries of the next build give them.
+The reviewed entries of `runners.toolchains.tvm.drift` take precedence. Entries of the Python API only contain the
+first build without a name. They have no successor, so no testcase is ported by them. Names in TVM's registries, which
+programs write as strings, have a successor from the registries of the next build.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 from runners.core.toolchain.facts import DriftEntry
 
 Span = tuple[str | None, str | None]
-"""First build with a name (None: the oldest has it), and first build without it again (None: the newest has it)."""
+"""First build with a name (None: the oldest has it), first later one without it (None: the newest has it)."""
 
 
 def load_spans() -> dict[str, Span]:

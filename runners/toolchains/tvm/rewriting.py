@@ -1,7 +1,7 @@
 """Retarget TVM's testcases, and port the differences between releases that are not names. Pure.
 
 A testcase of TVM chooses its target while it runs. A hook inside the sandbox (``guest/tvm/retarget.py``) replaces
-each target and device that the testcase asks for. The text of the testcase stays the same.
+each target and device that the testcase requests. The text of the testcase does not change.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from runners.core.toolchain.rewriting import (
 )
 
 TARGETS = ("llvm", "cuda", "rocm", "opencl", "vulkan", "metal")
-"""Devices that the hook can put in. Each has the name of its target."""
+"""Devices that the hook can substitute. Each has the name of its target."""
 _GPU = re.compile(r"cuda|nvptx|rocm|opencl|vulkan|metal|nvidia/|\bgpu\b", re.I)
 
 
 def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
     """Return the same program under the hook.
 
-    None for another device, and for the CPU if the program names no GPU: such a program runs on the CPU already.
+    None for another device. None for the CPU if the program names no GPU, because it runs on the CPU already.
     """
     if testcase.kind is not TestcaseKind.PYTHON or device not in TARGETS:
         return None
@@ -53,7 +53,7 @@ _ANY_SPAN: Mapping[str, frozenset[str] | None] = {"span": None}
 _TIRX_SINCE = Version("0.24.0")
 """Functions are ``tirx`` by default, and targets are no longer written like a command line."""
 _ONE_COMPILE_SINCE = Version("0.20.0")
-"""``tvm.compile`` builds any module. Before, ``tvm.relax.build`` built modules of Relax."""
+"""``tvm.compile`` builds any module. Before, ``tvm.relax.build`` built Relax modules."""
 _COMPILE = "tvm.compile"
 _NAME_STRINGS = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
 _SCHEDULABLE = DecoratorSwitch(
@@ -65,15 +65,15 @@ _ANNOTATED_LET = BindingForm(
     types=re.compile(r"tvm\.script\.(?:parser\.)?tir\.(?:(?:u?int|float|bfloat)\d\w*|bool|handle\(\))"),
     code="{home}.let[{type}]",
 )
-"""``x: T.int32 = y`` bound a name. Since ``tirx`` it makes a variable in memory."""
+"""``x: T.int32 = y`` bound a name. Since ``tirx``, it makes a variable in memory."""
 _DECLARED_BUFFERS = tuple(
     DeclaringCall(decorators=_SCHEDULABLE.decorators, function=f"{home}.{name}", keyword="data", name="decl_buffer")
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
     for name in ("Buffer", "buffer_decl")
 )
-"""``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx`` a buffer has to be declared before its use."""
+"""``B = T.Buffer(shape, data=A.data)`` in a body. Since ``tirx``, a buffer must be declared before its use."""
 _BRACKETED = frozenset({"tvm.script.tir.Buffer"})
-"""Until 0.11. No build here takes it."""
+"""Names until 0.11. No build here accepts them."""
 _TARGET = "tvm.target.Target"
 _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
 """Functions whose second argument is a target."""
@@ -88,7 +88,7 @@ _LET_STATEMENTS = tuple(
     )
     for home in ("tvm.tir", "tvm.tir.stmt", "tvm.make")
 )
-"""A binding had a body. Since ``tirx`` it stands before the body in a sequence."""
+"""A binding had a body. Since ``tirx``, it is before the body in a sequence."""
 
 _EXPRESSIONS_SINCE = Version("0.26.0")
 """Calls are the same node in all languages, buffers are variables, and a return is a statement."""
@@ -154,7 +154,7 @@ _ALLOCATIONS = tuple(
     )
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
 )
-"""An allocation made a pointer. Since ``tirx`` it makes a buffer."""
+"""An allocation made a pointer. Since ``tirx``, it makes a buffer."""
 _LETS_IN_SCRIPTS = tuple(
     form
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
@@ -169,7 +169,7 @@ _LETS_IN_SCRIPTS = tuple(
         CallForm(function=f"{home}.let", parameters=("v", "value"), code="{home}.Bind({value}, var={v})", package=""),
     )
 )
-"""A binding was entered by ``with``, or declared its variable first."""
+"""A binding was entered by ``with``, or its variable was declared first."""
 _FLAT_CONTEXTS = frozenset(
     f"{home}.{name}"
     for home in ("tvm.script.tir", "tvm.script.parser.tir")
@@ -186,7 +186,7 @@ _CALLS = tuple(
     for space in _OF_TIR
     for home in (space, f"{space}.expr")
 )
-"""The type stands behind the operands since 0.26. ``call_intrin`` takes it first in every release."""
+"""Since 0.26, the type is after the operands. In every release, ``call_intrin`` takes it first."""
 _ARITHMETIC = tuple(
     CallForm(
         function=f"{home}.{name}",
@@ -214,7 +214,7 @@ _FUNCTIONS = tuple(
     for space in _OF_TIR
     for home in (space, f"{space}.function")
 )
-"""A buffer is a parameter itself since 0.26."""
+"""Since 0.26, a buffer is itself a parameter."""
 
 
 def _read_either(old: str, new: str) -> str:
@@ -231,7 +231,7 @@ _LOST = {
     "device_id": _read_either("device_id", "one.index"),
     "type_key": _read_either("type_key", "one.kind"),
 }
-"""Types of expressions and buffers are types of variables since 0.26."""
+"""Since 0.26, types of expressions and buffers are types of variables."""
 _LOST_MESSAGE = re.compile(r"has no (?:attribute|function) '(\w{1,100})'|(\w{1,100}) is only available on a Var")
 
 _RELAY = (Version("0.7.0"), Version("0.20.0"))
@@ -279,7 +279,7 @@ _OF_RELAY = (
         shown="tvm.testing.assert_allclose(actual, desired, rtol, atol), imported",
     ),
 )
-"""Functions on expressions became passes on modules, a context a device, and ``tvm.testing`` a module to import."""
+"""Functions on expressions became passes on modules. A context became a device. ``tvm.testing`` must be imported."""
 
 _ON_BODY = "tvm.tir.transform.{new}()(tvm.IRModule.from_expr(tvm.tir.PrimFunc([], one)))['main'].body"
 _OF_STATEMENTS = (
@@ -321,14 +321,14 @@ _OF_STATEMENTS = (
         shown="tvm.transform.PassContext(config={'tir.add_lower_pass': passes on the bodies of functions})",
     ),
 )
-"""Passes took statements until 0.6, and take modules since."""
+"""Passes took statements until 0.6, and take modules since then."""
 
 _SYM_SINCE = Version("0.27.0")
-"""``tvm.arith`` is ``tvm.sym``."""
+"""``tvm.arith`` became ``tvm.sym``."""
 
 
 def _list_simplifications(release: Version) -> tuple[CallForm, ...]:
-    """Return the forms of ``ir_pass.Simplify`` for releases without schedules, which have expressions alone."""
+    """Return the forms of ``ir_pass.Simplify`` for releases without schedules, which only have expressions."""
     home = "tvm.sym" if release >= _SYM_SINCE else "tvm.arith"
     return tuple(
         CallForm(
@@ -351,7 +351,7 @@ _LOWERING = """
     s_tir.RenormalizeSplitPattern tirx.StmtSimplify tirx.RemoveNoOp s_tir.RewriteUnsafeSelect
     s_tir.HoistIfThenElse tirx.CommonSubexprElim
 """
-"""The passes that ``tvm.lower`` applied, by the names since ``tirx``."""
+"""The passes that ``tvm.lower`` applied, by their names since ``tirx``."""
 _OLD_PASSES = {"StmtSimplify": "Simplify", "CommonSubexprElim": "CommonSubexprElimTIR"}
 
 
@@ -405,7 +405,7 @@ def _list_build_forms(*, tirx: bool) -> tuple[CallForm, ...]:
 
 
 def _make_schedule_form(*, tirx: bool) -> CarrierForm:
-    """Return the form in which a release lowers and builds tensor expressions that have no schedule of their own."""
+    """Return the form in which a release lowers and builds tensor expressions without their own schedule."""
     module = 'tvm.IRModule({{{name}: tvm.te.create_prim_func({args}).with_attr("global_symbol", {name})}})'
     passes = ", ".join(map(_spell_pass if tirx else _spell_old_pass, _LOWERING.split()))
     shown = "tvm.te.create_prim_func(args)"
@@ -498,7 +498,7 @@ _SCRIPT_NAMES = {
 
 
 def _find_script(text: str) -> Embedded | None:
-    """Return the language of a string that holds TVMScript."""
+    """Return the language of a string that contains TVMScript."""
     if not _SCRIPT.search(text):
         return None
     needed = (line for name, line in _SCRIPT_NAMES.items() if not re.search(rf"^\s*from .* as {name}$", text, re.M))
@@ -512,7 +512,7 @@ def _spell_compile(name: str, code: str) -> str:
 
 
 _NO_TARGET_DEVICES_SINCE = Version("0.26.0")
-"""``tvm.device`` takes no name of a target for the processor, such as ``llvm``."""
+"""``tvm.device`` accepts no target name for the processor, such as ``llvm``."""
 _DEVICE_MAKERS = {"tvm.device", "tvm.context", "tvm.nd.context", "tvm.runtime.device", "tvm.nd.device"}
 
 

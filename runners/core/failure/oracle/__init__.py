@@ -6,14 +6,14 @@ Only ``match`` counts as bad and only ``pass`` as good:
 run                   outcome
 ====================  =========================================================================================
 not run               ``unavailable`` or ``infra``
-out of memory         ``out-of-memory``; ``match`` if the report says so, or is about memory
+out of memory         ``out-of-memory``; ``match`` if the report states this, or is about memory
 timed out             ``timeout`` of wall clock or processor time; ``match`` if the report describes a hang or a
                       slow run
 failed                ``match`` if the failure is the reported one; else ``unavailable`` (device), ``incompatible``
                       (API moved), ``pass`` (compiled, and the report fails while compiling) or ``other-failure``
-ran to its end        ``match`` if the report misses an error, or if the output is the reported wrong output;
-                      ``other-failure`` if a wrong result is claimed and neither testcase nor report distinguishes
-                      right from wrong; else ``pass``
+ran to its end        ``match`` if the report is about a missing error, or if the output is the reported wrong
+                      output; ``other-failure`` if a wrong result is claimed and neither testcase nor report
+                      distinguishes right from wrong; else ``pass``
 ====================  =========================================================================================
 """
 

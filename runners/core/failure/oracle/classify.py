@@ -1,4 +1,4 @@
-"""The first question about a run: how did the run end?"""
+"""Classify a run by the way it ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runners.core.protocol import (
 
 
 def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
-    """Classify a run. ``steps`` are the steps that ran; the last one ended the run."""
+    """Classify a run. ``steps`` are the steps that were started; the last one ended the run."""
     claim = context.claim
     match ended:
         case NotRun(why=why, cause=cause):

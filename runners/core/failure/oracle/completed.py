@@ -1,4 +1,4 @@
-"""The outcome of a run that ended well."""
+"""Classify a run that ended with exit code 0."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResu
 from runners.core.toolchain.products import Product
 
 ACCEPTED = "runs to its end without an error, as reported"
-"""Why a run shows the failure of a report that misses an error."""
+"""Reason of a bad run, if the report is about a missing error."""
 PRINTS_EXPECTED = "prints what the report expects"
 PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
-"""Why a run is clean whose output has the values that the report expects."""
+"""Reason of a clean run whose program is similar to the one that the report calls wrong."""
 
 
 KEEPS = "keeps an operation of the testcase, which the quoted program lacks: "
-"""Stands before the name of an operation that the report's program lost. Such a run is clean."""
+"""Prefix of the reason of a clean run; the operation's name follows. The report's program lost this operation."""
 
 
 def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -56,7 +56,7 @@ def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> C
         if (caught := _classify_caught(everything, context)) is not None:
             return caught
     if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
-        # The quoted output may occur in good and bad runs alike, so the check decides.
+        # Good and bad runs may print the quoted output, so the check decides.
         return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
     match claim.kind:
         case ClaimKind.WRONG_RESULT if twins := read_twins(claim, steps, context.vocabulary, context.compilers):
@@ -79,9 +79,10 @@ def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> C
 
 
 def _classify_caught(printed: str, context: OracleContext) -> Classification | None:
-    """Return the outcome of a run that caught another failure than the reported one; None if it caught none.
+    """Return the outcome of a run that caught an exception other than the reported one. None if it caught none.
 
-    The report is about an error, and its testcase prints errors and ends well: such an end is not clean by itself.
+    The report is about an error, and its testcase prints errors and ends with exit code 0. So this exit code does not
+    show a clean run.
     """
     if context.drift is not None and context.caught:
         return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why)
@@ -107,8 +108,8 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
     claim = context.claim
     own = judge_rows(stdout, claim.actual, context.rows, quoted=True) if context.rows else Reading.UNKNOWN
     if (told := _classify_comparison(own)) is not None:
-        return told  # most rows of a report may be right: the rows that the program calls wrong decide
-    # Quoted output that holds the reference too has lines that occur in good and bad runs.
+        return told  # most rows of a report may be correct, so the rows that the program calls wrong decide
+    # Quoted output that includes the reference has lines that occur in good and bad runs.
     paired = context.prints_reference and compare_last_values(claim.actual) is Reading.WRONG
     if paired and (told := _classify_pair(stdout)) is not None:
         return told
@@ -185,22 +186,22 @@ def _classify_attribute(claim: Claim, is_wrong: bool, shown: str) -> Classificat
 
 
 def _quotes_last_row(actual: str, stdout: str) -> bool:
-    """True if the last printed row is quoted as wrong: the report may be about a check that holds and should not."""
+    """True if the report quotes the last printed row as wrong. The check may pass although it should fail."""
     rows = [row.strip() for row in stdout.splitlines() if row.strip()]
     return bool(rows) and len(rows[-1].split()) >= MIN_WORDS and rows[-1] in map(str.strip, actual.splitlines())
 
 
 PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
-"""Why a run fails that prints its result beside a reference."""
+"""Reason of a bad run that prints its result beside a reference."""
 
 
 def _classify_pair(stdout: str) -> Classification | None:
-    """Return the outcome of a run that prints its result beside a reference; None if the two do not decide."""
+    """Return the outcome of a run that prints its result beside a reference. None if the two do not decide."""
     return _classify_comparison(compare_last_values(stdout))
 
 
 def _classify_rows(stdout: str, actual: str) -> Classification | None:
-    """Return the outcome of a run that labels results and references in its rows; None if these do not decide."""
+    """Return the outcome of a run that labels results and references in its rows. None if these do not decide."""
     return _classify_comparison(compare_labelled_rows(stdout, actual))
 
 
@@ -216,11 +217,11 @@ def _classify_comparison(reading: Reading) -> Classification | None:
 
 
 TWINS_DIFFER = "its runs print different results, as reported"
-"""Why a testcase fails that runs one program in several ways."""
+"""Reason of a bad run, if the testcase runs one program in several ways."""
 
 
 def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
-    """Return the outcome of runs of one program that differ in the report, by their different results."""
+    """Return the outcome of runs of one program whose results differ in the report."""
     if len(results) == 1:
         return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
     lines = zip_longest(*(one.splitlines() for one in results), fillvalue="")
@@ -234,14 +235,14 @@ def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
 
 
 COUNTED = "compiles to "
-"""The beginning of the reason for a run in which things were counted."""
+"""Prefix of the reason of a run in which things were counted."""
 
 
 def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Classification:
     """Compare the number of things in the printed program with the numbers of the report.
 
-    A number further away than the reported one is no better. Any other number is no answer: the report may count
-    with other flags, or another program.
+    A number further away than the reported one is no better. Any other number gives no answer, because the report may
+    count with other flags or in another program.
     """
     claim = context.claim
     product = next((one for one in context.vocabulary.products if _reads(one, claim)), None)

@@ -1,4 +1,4 @@
-"""The outcome of a run that failed."""
+"""Classify a run that failed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from runners.core.protocol import Claim, ClaimKind, Ended, Exited, Outcome, Sign
 from runners.core.toolchain.failures import FailureVocabulary
 
 STATUS = "exit code "
-"""Signature type of a program that ends by itself with a status and without an exception."""
+"""Signature type of a program that ends with a nonzero status and without an exception."""
 _REFUSED_CALL = f"{STATUS}2"
-"""The status of a program that refuses its arguments (``argparse``)."""
+"""The status with which a program refuses its arguments (``argparse``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A run that failed, and the report that the run is compared with."""
+    """A run that failed, and the report to compare it with."""
 
     steps: Sequence[StepResult]
     context: OracleContext
@@ -51,7 +51,7 @@ class Failure:
 
     @property
     def reported(self) -> Signature | None:
-        """The failure that the report quotes; None if the report quotes none, or misses an error."""
+        """The failure that the report quotes. None if it quotes none, or is about a missing error."""
         quoted = self.claim.signature
         return None if self.claim.kind is ClaimKind.ACCEPTED or quoted is None or quoted.type == OUTPUT else quoted
 
@@ -61,7 +61,7 @@ class Failure:
 
     @cached_property
     def is_told(self) -> bool:
-        """True if the report holds the words of this failure."""
+        """True if the report contains the message of this failure."""
         return is_told(self.claim.told, self.seen, self.text, self.context)
 
     def conclude(self, outcome: Outcome, why: str, signature: Signature | None = None) -> Classification:
@@ -69,7 +69,7 @@ class Failure:
 
 
 def classify_failed(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
-    """Return the answer of the first question that has an answer; without any, the run fails differently."""
+    """Return the answer of the first question that has one. Without an answer, the run fails differently."""
     failure = _read_failure(ended, steps, context)
     answers = (ask(failure) for ask in _QUESTIONS)
     answer = next((one for one in answers if one is not None), None)
@@ -81,7 +81,7 @@ def classify_failed(ended: Ended, steps: Sequence[StepResult], context: OracleCo
 def _read_failure(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Failure:
     status = f"{STATUS}{ended.code}" if isinstance(ended, Exited) else "?"
     read = parse_signature(get_last_output(steps), context.vocabulary, ended) or Signature(type=status)
-    # After a native crash, the record holds only the exception that relays the crash.
+    # After a native crash, the record contains only the exception that relays the crash.
     chain = read_chain(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
     seen = _choose_signature(chain, read, context.vocabulary)
     return Failure(steps=steps, context=context, chain=chain, seen=seen)
@@ -113,9 +113,9 @@ def _fails_as_quoted(failure: Failure) -> Classification | None:
 
 
 def _prints_invalid_program(failure: Failure) -> Classification | None:
-    """Answer where the compiler refuses the program that it printed, with an error that the report quotes.
+    """Answer if the compiler rejects the program that it printed, with an error that the report quotes.
 
-    A build with assertions stops before it prints: the error stands above the assertion.
+    A build with assertions stops before it prints. Then the error is above the assertion.
     """
     reported, steps, context = failure.reported, failure.steps, failure.context
     asserted = reported is not None and is_left_out_assertion(reported, context.vocabulary)
@@ -128,7 +128,7 @@ def _prints_invalid_program(failure: Failure) -> Classification | None:
 
 
 def _fails_as_told(failure: Failure) -> Classification | None:
-    """Compare with the words of a report that quotes no failure."""
+    """Compare the failure with the sentences of a report that quotes no failure."""
     claim, seen = failure.claim, failure.seen
     if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED:
         return None
@@ -160,7 +160,7 @@ def _meets_moved_name(failure: Failure) -> Classification | None:
 
 
 def _gets_past_compiling(failure: Failure) -> Classification | None:
-    """Answer if the report quotes a diagnostic, and all calls of the compiler ended well: a later program failed."""
+    """Answer if the report quotes a diagnostic, but all compiler calls succeeded. Then a later program failed."""
     quoted, steps, compilers = failure.claim.signature, failure.steps, failure.context.compilers
     if quoted is None or quoted.type != COMPILER_DIAGNOSTIC:
         return None
@@ -175,7 +175,7 @@ def _gets_past_compiling(failure: Failure) -> Classification | None:
 
 
 def _prints_told_check(failure: Failure) -> Classification | None:
-    """Answer for a failed check of the testcase; a report on a missing error holds the error that it wants."""
+    """Answer for a failed check of the testcase. A report on a missing error contains the error that it expects."""
     own = failure.seen.type in CHECKS and failure.context.checks_itself
     if not own or failure.claim.kind is ClaimKind.ACCEPTED or not failure.is_told:
         return None
@@ -202,10 +202,10 @@ def _ends_as_wished(failure: Failure) -> Classification | None:
 
 
 def _fails_own_check(failure: Failure) -> Classification | None:
-    """Answer if a report of wrong values quotes no failed check, and the testcase's own check fails.
+    """Answer if a report on wrong values quotes no failed check, and the testcase's own check fails.
 
     The check asserts, compares with a file, or ends a script by its result: ``sys.exit(0 if close else 1)``. A tool
-    that only ends with a status failed otherwise.
+    that only returns a status failed for another reason.
     """
     if failure.claim.kind is not ClaimKind.WRONG_RESULT or failure.reported is not None:
         return None
@@ -230,7 +230,7 @@ _QUESTIONS = (
     _ends_as_wished,
     _fails_own_check,
 )
-"""In order: the reported failure explains a run better than a missing device or a moved name."""
+"""In order: the reported failure is a better explanation than a missing device or a moved name."""
 
 
 def _describe_difference(failure: Failure) -> str:
@@ -249,7 +249,7 @@ _LABEL = re.compile(r"[A-Za-z]\w+")
 
 
 def _reaches_last_row(quoted: str, stdout: str) -> bool:
-    """True unless the last quoted row has a label, and no printed row has this label: then the run ended before."""
+    """True unless the last quoted row has a label that no printed row has. Then the run ended before that row."""
     rows = [row for row in quoted.splitlines() if row.strip()]
     label = set(_LABEL.findall(rows[-1])) if rows else set()
     return any(label <= set(_LABEL.findall(row)) for row in stdout.splitlines())
@@ -258,10 +258,10 @@ def _reaches_last_row(quoted: str, stdout: str) -> bool:
 def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
     """Return the failure that ended the step: from the record if record and output disagree, else from the output.
 
-    The output has more details: native stacks and the lines above the exception. But its last traceback may be cut
-    off, or belong to an exception that was caught and printed, quoted in a message, or raised at shutdown.
+    The output contains more details: native stacks and the lines above the exception. But its last traceback may be
+    truncated. It may also belong to an exception that was caught, quoted, or raised at shutdown.
     """
-    if not chain or is_relay(chain[0].type, vocabulary):  # a relay only says that a tool failed
+    if not chain or is_relay(chain[0].type, vocabulary):  # a relay only states that a tool failed
         return read
     longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
     if not longer and compare_signatures(chain[0], read, vocabulary).score < SAME:
@@ -270,7 +270,7 @@ def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: F
 
 
 def _find_in_record(reported: Signature, steps: Sequence[StepResult], context: OracleContext) -> Signature | None:
-    """Return the reported failure if the record has it as a quoted failure or as a cause; None otherwise."""
+    """Return the reported failure if the record contains it as a quoted failure or as a cause. None otherwise."""
     if reported.type in NATIVE:
         return None
     enough = len(split_tokens(reported.message, context.renames)) >= MIN_WORDS
@@ -284,11 +284,11 @@ def _find_in_record(reported: Signature, steps: Sequence[StepResult], context: O
 def _is_printed(reported: Signature, seen: Signature, text: str, context: OracleContext, *, recorded: bool) -> bool:
     """True if the output contains the reported message, although another failure ended the process.
 
-    Observed when a driver wraps the compiler's error in an exception of its own. Short messages are too unspecific,
-    and text never explains a signal. ``recorded``: a record has the exception that ended the step and its causes.
-    Then the words alone are not enough, because a script may print expected or earlier messages: the line must be a
-    failure by itself, such as a compiler's diagnostic or a logged exception. A compiler prints several diagnostics
-    for one failure, and a report may quote the last of them alone: there a short message counts too.
+    A driver may wrap the compiler's error in its own exception. Short messages are too unspecific, and text never
+    explains a signal. ``recorded``: a record contains the exception that ended the step, and its causes. Then the
+    message must be in a line that is a failure by itself, such as a diagnostic or a logged exception, because a
+    script may print expected or earlier messages. A compiler prints several diagnostics for one failure, and a report
+    may quote only the last of them. So a short diagnostic counts too.
     """
     wanted = split_tokens(reported.message, context.renames)
     diagnosed = reported.type == seen.type == COMPILER_DIAGNOSTIC
@@ -296,7 +296,7 @@ def _is_printed(reported: Signature, seen: Signature, text: str, context: Oracle
         return False
     joined = " ".join(wanted)
     if joined in " ".join(split_tokens(seen.message, context.renames)):
-        return False  # this failure was just found to differ from the reported one
+        return False  # this failure differs from the reported one, as compared above
     lines = [line for line in text.splitlines()[-400:] if joined in " ".join(split_line(line, context))]
     by_itself = recorded or diagnosed
     return any(_is_failure_line(reported, line, context) for line in lines) if by_itself else bool(lines)
@@ -308,13 +308,13 @@ def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> 
 
 
 REFUSED = "refuses it, as the report expects: "
-"""The beginning of the reason for a run that ends with the error that a report misses."""
+"""Prefix of the reason of a run that ends with the error whose absence is reported."""
 MIN_SHARED = 2
-"""Words of an error that a report which misses an error must have too. Other errors of old builds share fewer."""
+"""Minimum number of words shared by an error and the report of its absence. Other errors share fewer."""
 
 
 def _is_missed_error(failure: Failure) -> bool:
-    """True if a run ends with the error that the report misses: a diagnosis in words that the report has too."""
+    """True if a run ends with the error whose absence is reported. It must share words with the report."""
     if failure.seen.type in NATIVE or not failure.seen.message:
         return False
     if failure.is_told:
@@ -332,4 +332,4 @@ _COMMON_WORDS = frozenset(
         " tensor that this type value values with",
     )
 )
-"""Words of errors of any kind."""
+"""Words that occur in errors of any kind."""

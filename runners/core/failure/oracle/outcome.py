@@ -1,4 +1,4 @@
-"""What the classification of a run reads and returns."""
+"""Define the input and the result of the classification of a run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from runners.core.protocol import Answer, Claim, Exited, Observation, Outcome, P
 from runners.core.toolchain.failures import FailureVocabulary
 
 COMPILER_DIAGNOSTIC = "mlir-error"
-"""Signature type of a diagnostic that only a compiler prints. No device is needed to compile past the diagnostic."""
+"""Signature type of a diagnostic that only a compiler prints. Compiling past the diagnostic needs no device."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
 READ_BACK = "printed-again.mlir"
-"""The file of a testcase that holds the program which the compiler printed, and which its last step reads again."""
+"""The testcase's file that contains the program which the compiler printed. The last step reads it again."""
 ASSERTION = "AssertionError"
 """Signature type of the testcase's own checks."""
 CHECKS = frozenset({ASSERTION, WRONG_OUTPUT})
@@ -34,14 +34,14 @@ class Drift:
     why: str
     moved: Moved = Moved.UNKNOWN
     version: str = ""
-    """The build that ``moved`` is about; empty for a notation that is no longer accepted."""
+    """The build to which ``moved`` refers. Empty for a notation that is no longer accepted."""
     added_in: str = ""
-    """For a name that is too new: the build that added the name."""
+    """The build that added the name, if the name is too new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleContext:
-    """Facts about the toolchain and the testcase that classify a run."""
+    """Facts about the toolchain and the testcase that the classification uses."""
 
     claim: Claim
     vocabulary: FailureVocabulary
@@ -49,8 +49,7 @@ class OracleContext:
     drift: Drift | None = None
     """The moved name that explains the failure, if any."""
     needed: Drift | None = None
-    """The flag without which the build cannot read the input, if the testcase lacks one. Then a failure says nothing,
-    whatever the build prints."""
+    """The flag that the build needs to read the input, if the testcase lacks it. Then a failure is not evidence."""
     missing_device: str | None = None
     """The sentence of `find_missing_device` for this output."""
     device_trouble: str | None = None
@@ -60,14 +59,14 @@ class OracleContext:
     prints_reference: bool = False
     """True if the last two printed values are a result and a reference for that result."""
     rows: Sequence[PrintedRow] = ()
-    """The printed rows that tell whether a result is right."""
+    """The printed rows that show whether a result is right."""
     caught: Sequence[str] = ()
     """The texts that the testcase prints before an exception that it caught."""
     given: str = ""
-    """The program that the testcase gives the compiler, if it gives one in a file of its own."""
+    """The program that the testcase gives the compiler, if it is in its own file."""
     renames: Mapping[str, str] | None = None
     compilers: Collection[str] = ()
-    """Programs of the toolchain that compile and do not run."""
+    """Programs of the toolchain that compile but do not run programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +109,7 @@ def get_last_output(steps: Sequence[StepResult]) -> str:
 
 
 def is_about_values(seen: Observation) -> bool:
-    """True for a run in which a value may be wrong: it prints or compares values. Other failures have none."""
+    """True for a run in which a value may be wrong, because the run prints or compares values."""
     if seen.signature is None:
         return seen.ended == Exited(code=0)
     return seen.signature.type in (ASSERTION, OUTPUT)

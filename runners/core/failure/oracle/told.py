@@ -1,4 +1,4 @@
-"""Whether a failure is one that the report quotes or describes."""
+"""Decide whether the report quotes or describes a failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runners.core.failure.oracle.outcome import OracleContext
 from runners.core.protocol import Claim, ClaimKind, Signature
 
 MIN_WORDS = 5
-"""Words that a message needs to be recognized by its words alone."""
+"""Minimum number of words that identify a message."""
 
 
 def is_same_failure(reported: Signature, seen: Signature, context: OracleContext) -> bool:
@@ -19,14 +19,14 @@ def is_same_failure(reported: Signature, seen: Signature, context: OracleContext
 
 
 MIN_LINE_WORDS = 8
-"""Words of a line of output from which on a report that holds the line quotes this output."""
+"""Minimum number of words of a printed line that identify the output in a report."""
 
 
 def is_told(told: str, seen: Signature, text: str, context: OracleContext) -> bool:
-    """True if the report holds the message of the failure, or a whole line that was printed with the failure.
+    """True if the report contains the message of the failure, or a whole line that was printed with the failure.
 
-    This is the comparison in the other direction: a report may quote a part of the output from which no signature
-    can be read, such as a note below the error or the last line of a dump.
+    The report may quote a part of the output that contains no signature, such as a note below the error or the last
+    line of a dump.
     """
     if not told:
         return False
@@ -36,29 +36,30 @@ def is_told(told: str, seen: Signature, text: str, context: OracleContext) -> bo
         return True
     sentence = split_tokens(drop_condition(seen.message), context.renames)
     if len(sentence) >= MIN_WORDS and " ".join(sentence) in words:
-        return True  # people quote the sentence, and leave out the condition of the check that failed
+        return True  # people quote the sentence without the condition of the failed check
     if _is_titled(told.split("\n", 1)[0], message, text, context):
         return True
     if context.drift is not None:
-        return False  # the lines around a moved name are the testcase's own
+        return False  # the lines around a moved name come from the testcase
     lines = (line for line in _drop_echoes(text.splitlines()[-400:]) if not _FRAME.match(line))
     printed = (split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
 
 
 MIN_SHARED = 2
-"""Words that a sentence about an error shares with the message which the sentence describes."""
+"""Minimum number of words that a sentence about an error shares with the message."""
 _TELLS = re.compile(r"\b(?:errors?|exceptions?|fail(?:s|ed|ure)?|complain\w*|messages?)\b", re.I)
 _CONTENT = re.compile(r"[A-Za-z_]{5,}|\d+")
 _STEM = 5
 _COMMON = frozenset({"error", "excep", "faile", "fails", "value", "inter", "check"})
-"""Stems of words that many messages have: ``ValueError``, ``InternalError: Check failed``."""
+"""Stems of words that occur in many messages: ``ValueError``, ``InternalError: Check failed``."""
 
 
 def is_described(claim: Claim, message: str) -> bool:
-    """True if a sentence of a report on an error tells of it in its own words, and shares words with it.
+    """True if a sentence of a report describes the error in other words, and shares some words with the message.
 
-    "the error says that the shapes (2, 4) and (6,) can't be broadcast": the message has "not broadcastable".
+    Example: "the error says that the shapes (2, 4) and (6,) can't be broadcast"; the message contains "not
+    broadcastable".
     """
     if claim.kind is not ClaimKind.ERROR:
         return False
@@ -73,13 +74,13 @@ def _list_stems(text: str) -> set[str]:
 
 
 MIN_TITLE_WORDS = 3
-"""Words of a whole error message in a title: "undefined symbol: f"."""
+"""Minimum number of words of a whole error message in a title: "undefined symbol: f"."""
 
 
 def _is_titled(title: str, message: Sequence[str], text: str, context: OracleContext) -> bool:
-    """True if the title quotes the beginning of the message, or the whole of an error that was printed."""
+    """True if the title quotes the beginning of the message, or a whole printed error."""
     if context.claim.kind is ClaimKind.WRONG_RESULT:
-        return False  # it speaks of values, and a name in it may stand in any message
+        return False  # the title is about values, and a name in it may occur in any message
     quotes = [part for part in re.split(r":\s|`", title) if len(part.split()) >= MIN_TITLE_WORDS]
     parts = [split_tokens(part, context.renames) for part in quotes]
     if any(len(part) >= MIN_WORDS and " ".join(part) in " ".join(message) for part in parts):
@@ -94,17 +95,17 @@ MAX_ERROR_CHARS = 100_000
 
 
 def _drop_echoes(lines: Sequence[str]) -> list[str]:
-    """Return the lines of an output without those of the input that a diagnostic repeats above its caret."""
+    """Return the lines of an output without the input lines that a diagnostic repeats above its caret."""
     return [line for line, below in zip(lines, (*lines[1:], ""), strict=True) if not _CARET.fullmatch(below)]
 
 
 _CARET = re.compile(r"\s*[~^][~^\s]*")
-"""The row below the line that a diagnostic is about. The line is the testcase's own, whatever is wrong with it."""
+"""The caret line below the line that a diagnostic is about. That line comes from the testcase."""
 MAX_TOLD_LINES = 200
 _LOCATION = re.compile(r"^\S{1,300}:\d+:\d+: ")
-"""The place of a diagnostic: the reporter's file may have another name."""
+"""The location of a diagnostic. The reporter's file may have another name."""
 _FRAME = re.compile(r"\s*File \"|\s*\d+: |\s*#\d+ ")
-"""A line of a stack, which other failures share."""
+"""A line of a stack. Other failures may share it."""
 
 
 def split_line(line: str, context: OracleContext) -> list[str]:

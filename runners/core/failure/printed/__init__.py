@@ -1,1 +1,1 @@
-"""Compare the text that a run prints with the text that a report quotes: values, and programs."""
+"""Compare the output of a run with the output that a report quotes: values, and programs."""

@@ -1,4 +1,4 @@
-"""Judge the runs that no comparison with the claim has judged, by what all runs together show. Pure."""
+"""Judge runs by all runs together, if no comparison with the claim has judged them. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runners.core.protocol import Observation, Plan
 
 
 def mark_printed(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as bad or good by their output. The most telling evidence comes first."""
+    """Return the observations, with runs as bad or good by their output. The strongest evidence comes first."""
     marked: Sequence[Observation] = observations
     for mark in (mark_by_named_builds, mark_by_shown_values, mark_by_told_parts, mark_by_change):
         marked = mark(plan, marked)

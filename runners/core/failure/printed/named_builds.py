@@ -1,7 +1,8 @@
-"""Let two builds that a report names tell right output from wrong output. Pure.
+"""Distinguish right output from wrong output by two builds that a report names. Pure.
 
-A report says that values are wrong on one release and were right on an older one, and quotes neither. If the two
-releases print different outputs, these are the wrong and the right one, and any other release can be compared.
+A report states that values are wrong on one release and were right on an older one, and quotes neither. If the two
+releases print different outputs, the first output is wrong and the second is right. Any other release can then be
+compared with both.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ PRINTS_AS_BAD = "prints what {} prints, which the report is about, and not what 
 
 
 def mark_by_named_builds(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as bad or good that print what the reported or the good build prints.
+    """Return the observations. Runs that print the output of the reported build are bad, those of the good build are
+    good.
 
-    Nothing is marked if the report quotes values, or if runs of one of the two builds differ among themselves.
+    Nothing is marked if the report quotes values, or if runs of one of the two builds differ.
     """
     claim, reported = plan.claim, plan.reported
     good = next((one for one in plan.good if one != reported), None)
@@ -45,14 +47,14 @@ def mark_by_named_builds(plan: Plan, observations: Sequence[Observation]) -> tup
 
 
 def _find_output(plan: Plan, observations: Sequence[Observation], version: str) -> list[Line] | None:
-    """Return the output of a build; None if it has no run to its end, or runs that differ."""
+    """Return the output of a build. None if no run reached its end, or if its runs differ."""
     runs = [_read_run(plan, seen) for seen in observations if seen.version == version]
     printed = [one for one in runs if one is not None]
     return printed[0] if printed and all(are_equal_lines(printed[0], one) for one in printed[1:]) else None
 
 
 def _read_run(plan: Plan, seen: Observation) -> list[Line] | None:
-    """Return the output of a run of the posted testcase to its end, which nothing else has judged."""
+    """Return the output of a complete run of the posted testcase that no other rule has judged."""
     own = seen.variant is Variant.ORIGINAL and seen.device == plan.device
     if not own or seen.outcome is not Outcome.OTHER_FAILURE or seen.ended != Exited(code=0):
         return None

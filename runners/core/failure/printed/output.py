@@ -1,6 +1,6 @@
 """Compare printed output with the actual and the expected output of a report. Pure.
 
-Many testcases exit with 0 with and without the bug, so that only their printed values distinguish the two. Lines are
+Many testcases exit with 0 with and without the bug. Then only their printed values distinguish the two. Lines are
 compared by words, and numbers with a tolerance. White space is ignored.
 """
 
@@ -26,9 +26,9 @@ Line = tuple[Token, ...]
 MaskedLine = tuple[str, ...]
 
 MAX_STEPS = 1_000_000
-"""Most comparisons of two tokens. Only lines made to be slow need more, and these do not distinguish."""
+"""Maximum number of token comparisons. Only lines made to be slow need more, and they do not distinguish runs."""
 
-# Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
+# Possessive, so that digits before a letter are rejected at once, without backtracking.
 NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"
 _TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
@@ -38,9 +38,9 @@ _BAD_WORDS = frozenset(
 )
 _GOOD_WORDS = frozenset({"PASS", "PASSED", "Pass", "Passed", "pass", "passed", "OK", "Ok", "ok"})
 _TRUTH = {"True", "False", "true", "false", *_BAD_WORDS, *_GOOD_WORDS}
-"""Words by which a program judges its own line."""
+"""Words with which a program judges its own line."""
 _NOTHING = {"None", "null", "nullptr"}
-"""A value that is missing."""
+"""Words for a missing value."""
 _DIFFERENCE = re.compile(
     r"diff|err|mismatch|delta|deviation|discrepan|(?<![a-z])(?:max_? ?abs|abs_? ?max|mae|r?mse)(?![a-z])",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _DIFFERENCE = re.compile(
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
-    """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
+    """Compare ``output`` with a report's ``actual`` and ``expected`` lines. Either may be empty."""
     if not expected and (reading := _read_elided(output, actual)) is not None:
         return reading
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
@@ -59,7 +59,7 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
             signed = _compare_lines(*(list(map(_keep_signs, lines)) for lines in (printed, wrong, right)))
             same = signed is Reading.UNKNOWN and _compare_lines(printed, wrong, []) is Reading.WRONG
             return Reading.CHANGED if same else signed
-        if reading is Reading.UNKNOWN and wrong and right and wrong == right:  # they differ in the sign of a zero
+        if reading is Reading.UNKNOWN and wrong and right and wrong == right:  # they differ in a zero's sign
             return _compare_lines(*(list(map(_keep_signs, lines)) for lines in (printed, wrong, right)))
     except _TooManySteps:
         return Reading.UNKNOWN
@@ -67,7 +67,7 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
 
 
 NEGATIVE_ZERO = "-0"
-"""The token of a negative zero where its sign is what a report is about. As numbers, both zeros are equal."""
+"""The token of a negative zero, if the report is about its sign. As numbers, both zeros are equal."""
 
 
 def names_negative_zero(text: str) -> bool:
@@ -75,7 +75,7 @@ def names_negative_zero(text: str) -> bool:
 
 
 def _has_negative_zero(lines: Sequence[Line]) -> bool:
-    """True if a text names a negative zero. Two texts of a report that do are about its sign."""
+    """True if a text contains a negative zero. If both texts of a report do, the report is about its sign."""
     return any(NEGATIVE_ZERO in _keep_signs(line) for line in lines)
 
 
@@ -84,10 +84,10 @@ def _keep_signs(line: Line) -> Line:
 
 
 def _read_elided(output: str, actual: str) -> Reading | None:
-    """Compare the reported rows with "..." by their text; None if the other rows of the report decide.
+    """Compare the reported rows with "..." as text. None if the other rows of the report decide.
 
-    Such a row is left out of any other comparison. Where all values stand in such rows, the rows without values tell
-    nothing: a program prints these whatever its result.
+    All other comparisons leave such rows out. If only such rows contain values, the rows without values prove
+    nothing: a program prints them whatever its result.
     """
     rows = [row.strip() for row in actual.splitlines()[:MAX_LINES] if row.strip()]
     elided = {row for row in rows if "..." in row and _NUMBER.search(row)}
@@ -99,10 +99,10 @@ def _read_elided(output: str, actual: str) -> Reading | None:
 
 
 def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
-    """Return the printed line that has the words of a reported line and other values; empty if there is none.
+    """Return the printed line that has the words of a reported line and other values. Empty if there is none.
 
-    A line that the report quotes too counts last: the report may quote right lines beside the wrong one. The line is
-    returned in tokens with one space between them, so that equal outputs give equal text.
+    Prefer a line that the report does not quote, because the report may quote correct lines too. The tokens of the
+    result are separated by one space, so that equal outputs give equal text.
     """
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
     reported: dict[MaskedLine, list[Line]] = {}
@@ -124,13 +124,13 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
 
 
 MIN_LABELS, MAX_LABELS = 6, 40
-"""Words in a row that identify a reported line whose values stand in other brackets."""
+"""Number of words in a row that identify a reported line whose values have other brackets."""
 MAX_FORMS = 5
-"""Reported lines that are looked for in this way."""
+"""Maximum number of reported lines that are searched in this way."""
 
 
 def _find_other_form(reported: Sequence[Line], printed: Sequence[Line]) -> str:
-    """Return the passage with the words of a reported line and other values; empty if there are several.
+    """Return the passage with the words of a reported line and other values. Empty if there are several.
 
     A list may have another depth or length: ``sizes = [8, 16]`` became ``sizes = [8, [8]]``.
     """
@@ -147,16 +147,16 @@ def _find_other_form(reported: Sequence[Line], printed: Sequence[Line]) -> str:
 
 
 def _list_values(line: Line) -> list[Token]:
-    """Return the values of a line with the brackets of their lists."""
+    """Return the values of a line, including the brackets of lists."""
     return [token for token in line if _is_value(token) or token in ("[", "]")]
 
 
 MAX_PASSAGE = 400
-"""Tokens of a printed line that are searched for the words of another."""
+"""Maximum number of tokens of a printed line that are searched for the words of another line."""
 
 
 def _cut_passage(line: Line, words: Sequence[Token]) -> Line:
-    """Return the part of a line with ``words`` as its only words, one after another; empty without such a part."""
+    """Return the part of a line whose only words are ``words``, in order. Empty without such a part."""
     places = [at for at, token in enumerate(line[:MAX_PASSAGE]) if _is_word(token)]
     for first in range(len(places) - len(words) + 1):
         if [line[at] for at in places[first : first + len(words)]] == words:
@@ -178,10 +178,10 @@ _ATTRIBUTE = re.compile(rf"(?P<name>[A-Za-z_][\w.]{{2,80}}) ?= ?(?P<text>{_TEXT}
 
 
 def read_attribute(output: str, *, actual: str) -> tuple[bool, str] | None:
-    """Compare the one attribute that a report quotes with the output's: ``cpu_features = ""``, ``sizes = [8, 64]``.
+    """Compare the only attribute that a report quotes with the output's: ``cpu_features = ""``, ``sizes = [8, 64]``.
 
-    Return whether the output has the quoted value, and the output's attribute. None if the report quotes anything
-    else, or if the output has no such attribute, or several values.
+    Return whether the output has the quoted value, and the attribute in the output. None if the report quotes
+    anything else. None as well if the output lacks the attribute or has several values of it.
     """
     quoted = _ATTRIBUTE.fullmatch(actual.strip())
     if quoted is None:
@@ -195,11 +195,11 @@ def read_attribute(output: str, *, actual: str) -> tuple[bool, str] | None:
 
 
 MIN_CODE_WORDS = 4
-"""Words of a name or of an expression that tells a run, wherever in a row the output has it."""
+"""Minimum number of words of a name or an expression that identifies a run, wherever a row contains it."""
 
 
 def prints_code(output: str, *, expected: str, actual: str) -> bool:
-    """True if a row of the output has the code that the report expects, and the quoted output does not have it.
+    """True if a row of the output contains the code that the report expects, and the quoted output does not.
 
     The code is one row without spaces, such as the name of an instruction: ``mbarrier.arrive.shared::cluster.b64``.
     """
@@ -210,26 +210,26 @@ def prints_code(output: str, *, expected: str, actual: str) -> bool:
 
 
 def are_equal_lines(one: Sequence[Line], other: Sequence[Line]) -> bool:
-    """True if two outputs have the same lines; numbers are compared with a tolerance."""
+    """True if two outputs have the same lines. Numbers are compared with a tolerance."""
     if list(map(len, one)) != list(map(len, other)):
         return False
     return all(all(map(_is_same_token, left, right)) for left, right in zip(one, other, strict=True))
 
 
 class _TooManySteps(Exception):
-    """The lines are too long and too similar to be compared."""
+    """The lines are too long and too similar to compare."""
 
 
 def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
     if (judged := _compare_judgements(printed, wrong, right)) is not None:
         return judged
     if _calls_wrong(wrong) and not _calls_wrong(printed) and _count_right(printed) > _count_right(wrong):
-        return Reading.CHANGED  # the program judges its result, and says the opposite of what the report quotes
+        return Reading.CHANGED  # the program judges its result, and prints the opposite of what the report quotes
     if not right and wrong and all(map(_holds_garbage, wrong)) and any(map(_holds_garbage, printed)):
-        return Reading.WRONG  # outputs that differ in the content of unwritten memory alone are the same
+        return Reading.WRONG  # outputs that differ only in the content of unwritten memory are the same
     search = _Search()
     reported, quoted, aligned = wrong, right, _list_forms(printed) == _list_forms(wrong)
-    # A line on both sides distinguishes nothing, and must not be completed into another line.
+    # A line on both sides distinguishes nothing. It must not be completed into another line.
     counted = [(line, sum(map(_is_value, line))) for line in wrong]
     right = [_complete_line(line, counted) for line in quoted if not search.finds(line, wrong)]
     wrong, right = (
@@ -245,35 +245,35 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     as_expected = sum(search.finds(line, printed) for line in right)
     if as_reported and as_expected:
         if as_reported == len(wrong) and any(map(_tells_difference, wrong)):
-            return Reading.WRONG  # it prints its reference too, and how far the result is from the reference
+            return Reading.WRONG  # the output also contains its reference, and the distance of the result from it
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     masked: dict[MaskedLine, list[Line]] = {}
     for line in printed:
         masked.setdefault(_mask_values(line), []).append(line)
     gone = [line for line in wrong if not search.finds(line, printed)] if as_reported else []
     if not right and any(_has_become_right(line, masked) for line in gone):
-        return Reading.CHANGED  # the lines that are left were right in the report too
+        return Reading.CHANGED  # the remaining lines were right in the report too
     named = [token for line in quoted for token in line if _is_value(token)]
     if any(_differs_by(named, line, masked) for line in gone):
         return Reading.RIGHT
     if _gives_other_expressions(reported, printed):
         return Reading.CHANGED
     if any(_is_contradicted(line, masked) and not _judges_itself(line) for line in gone):
-        return Reading.UNKNOWN  # a line of the report is there with other values: the others may be right
+        return Reading.UNKNOWN  # a line of the report has other values here, so the other lines may be right
     if gone and ((aligned and not any(map(_count_words, gone))) or _has_other_rows(gone, wrong, printed)):
-        return Reading.UNKNOWN  # row by row the same output, and some rows have other values
+        return Reading.UNKNOWN  # row by row the same output, but some rows have other values
     if as_reported:
         # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected and not wrong and any(_has_rival(line, printed) for line in right):
-        return Reading.UNKNOWN  # the program prints a reference too, or several results
+        return Reading.UNKNOWN  # the program also prints a reference, or several results
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
     if any(_is_contradicted(line, masked) for line in right if line in quoted):
         return Reading.WRONG
     more = (search.count(line, printed) > search.count(line, reported) for line in quoted)
     if wrong and quoted and not right and all(more):
-        return Reading.RIGHT  # ``3.0`` and ``0.0`` in the report, and ``3.0`` twice is expected
+        return Reading.RIGHT  # the report contains ``3.0`` and ``0.0``, and expects ``3.0`` twice
     if not right and any(_has_become_right(line, masked) or _is_filled(line, printed) for line in wrong):
         return Reading.CHANGED
     if any(_differs_by(named, line, masked) for line in wrong):
@@ -282,10 +282,10 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
 
 
 def _gives_other_expressions(wrong: Sequence[Line], printed: Sequence[Line]) -> bool:
-    """True if each wrong row that is gone is there with other code on its right: ``x % x -> 0``, ``a[i] = b``.
+    """True if each missing wrong row has other code on its right side now: ``x % x -> 0``, ``a[i] = b``.
 
-    A compiler that prints code prints the same each time. Rows of numbers may differ for other reasons, and rows with
-    "..." cannot be compared.
+    A compiler that prints code prints the same code each time. Rows of numbers may differ for other reasons. Rows
+    with "..." cannot be compared.
     """
     results: dict[Line, set[Line]] = {}
     for key, rest in map(_split_result, printed):
@@ -303,7 +303,7 @@ def _is_elided(line: Line) -> bool:
 
 
 def _split_result(line: Line) -> tuple[Line, Line]:
-    """Return what stands before and behind the first ``=`` or ``->`` of a row; empty without one."""
+    """Return the parts of a row before and after the first ``=`` or ``->``. Empty without one."""
     for at in range(1, len(line) - 1):
         pair = line[at : at + 2]
         if pair == ("-", ">"):
@@ -314,7 +314,7 @@ def _split_result(line: Line) -> tuple[Line, Line]:
 
 
 def _compare_judgements(printed: Sequence[Line], wrong: Sequence[Line], right: Sequence[Line]) -> Reading | None:
-    """Compare a bare ``False`` and ``True`` with the one such word of each printed row; None for other values.
+    """Compare a bare ``False`` and ``True`` with the only such word of each printed row. None for other values.
 
     A program may print its own judgement between a label and values: ``llvm True [6 0 15]``.
     """
@@ -324,7 +324,7 @@ def _compare_judgements(printed: Sequence[Line], wrong: Sequence[Line], right: S
     rows = [[token for token in line if token in _TRUTH] for line in printed]
     judged = [words[0] for words in rows if len(words) == 1]
     if not judged or not any(len(line) > 1 and set(line) & _TRUTH for line in printed):
-        return None  # whole rows are compared as others are
+        return None  # whole rows are compared like others
     if wrong[0][0] in judged:
         return Reading.WRONG
     if right and any(word != right[0][0] for word in judged):
@@ -341,14 +341,14 @@ def _count_right(lines: Sequence[Line]) -> int:
 
 
 def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:
-    """Return the forms of the rows that hold values and no words, in order."""
+    """Return the forms of the rows that contain values and no words, in order."""
     return [_mask_values(line) for line in lines if _has_value(line) and not _count_words(line)]
 
 
 def _has_other_rows(gone: Sequence[Line], reported: Sequence[Line], printed: Sequence[Line]) -> bool:
     """True if a row of a printed table has other values: ``11 1.3`` in the report, and ``11 3e-07`` in the output.
 
-    The rows of a table begin with numbers that are all different.
+    The first numbers of a table's rows are all different.
     """
     keys = [line[0] for line in reported if len(line) > 1]
     if len(keys) < FEWEST_ROWS or len(set(keys)) < len(reported) or not all(isinstance(key, float) for key in keys):
@@ -359,11 +359,11 @@ def _has_other_rows(gone: Sequence[Line], reported: Sequence[Line], printed: Seq
 
 
 FEWEST_ROWS = 3
-"""Rows that make a table."""
+"""Minimum number of rows of a table."""
 
 
 def _has_rival(expected: Line, printed: Sequence[Line]) -> bool:
-    """True if another printed row has as many values as bare expected values, and others than these."""
+    """True if another printed row has as many values as the bare expected values, but different ones."""
     values = [token for token in expected if isinstance(token, float)]
     if len(values) < 2 or any(token not in _BETWEEN and not isinstance(token, float) for token in expected):
         return False
@@ -372,19 +372,19 @@ def _has_rival(expected: Line, printed: Sequence[Line]) -> bool:
 
 
 def _judges_itself(line: Line) -> bool:
-    """True for a line that says how wrong a result is, whatever its value: ``b diff 3.18 FAIL``."""
+    """True for a line that states how wrong a result is, whatever its value: ``b diff 3.18 FAIL``."""
     label = " ".join(token for token in line if isinstance(token, str))
     return bool(_BAD_WORDS.intersection(line)) or _DIFFERENCE.search(label) is not None
 
 
 def _is_no_number(line: Line) -> bool:
-    """True for a line of nothing but NaN and infinities: the report only says that they come out."""
+    """True for a line that contains only NaN and infinities. The report only states that they occur."""
     values = [token for token in line if token not in _BETWEEN]
     return bool(values) and all(isinstance(token, float) and not math.isfinite(token) for token in values)
 
 
 def _look_for_numbers(printed: Sequence[Line]) -> Reading | None:
-    """Return whether NaN or infinities are among the printed numbers; None for an output without numbers."""
+    """Return whether the output contains NaN or infinities. None for an output without numbers."""
     numbers = [token for line in printed for token in line if isinstance(token, float)]
     if not numbers:
         return None
@@ -392,14 +392,14 @@ def _look_for_numbers(printed: Sequence[Line]) -> Reading | None:
 
 
 MAX_NAMED = 4
-"""Most values that a report names alone, where it quotes a whole line as wrong."""
+"""Maximum number of single values that a report names beside a wrong line."""
 
 
 def _differs_by(named: Sequence[Token], wrong: Line, masked: Mapping[MaskedLine, list[Line]]) -> bool:
     """True if a printed line has the named values in places where the wrong line has other values.
 
-    A report quotes a wrong line of many values, and names one value that should stand in it. Further values may
-    differ if they differ in the same way as a named one: by the same factor or by the same amount.
+    A report quotes a wrong line of many values, and names one value that the line should contain. Further values may
+    differ if they differ like a named one: by the same factor or by the same amount.
     """
     if not 1 <= len(named) <= MAX_NAMED or sum(map(_is_value, wrong)) <= len(named):
         return False
@@ -412,7 +412,7 @@ def _differs_by(named: Sequence[Token], wrong: Line, masked: Mapping[MaskedLine,
 
 
 def _changes_alike(one: tuple[Token, Token], other: tuple[Token, Token]) -> bool:
-    """True if two numbers change by the same factor, such as their sign, or by the same amount."""
+    """True if two numbers change by the same factor (for example their sign) or by the same amount."""
     if not all(isinstance(token, float) and math.isfinite(token) for token in (*one, *other)):
         return False
     old, new, old_other, new_other = map(float, (*one, *other))
@@ -421,14 +421,14 @@ def _changes_alike(one: tuple[Token, Token], other: tuple[Token, Token]) -> bool
 
 
 def _tells_difference(line: Line) -> bool:
-    """True for a line that states a difference, and no more than one value: ``max error = 4.0``."""
+    """True for a line that states a difference, and contains at most one value: ``max error = 4.0``."""
     values = [token for token in line if isinstance(token, float)]
     label = " ".join(token for token in line if isinstance(token, str))
     return len(values) == 1 and abs(values[0]) > ABSOLUTE and _DIFFERENCE.search(label) is not None
 
 
 def _weigh_shares(reported: float, expected: float) -> Reading:
-    """Decide between outputs with lines of both sides: only a complete side counts."""
+    """Decide between outputs with lines of both sides. Only a complete side counts."""
     if reported == 1.0 and expected < 1.0:
         return Reading.WRONG
     if expected == 1.0 and reported < 1.0:
@@ -437,28 +437,28 @@ def _weigh_shares(reported: float, expected: float) -> Reading:
 
 
 def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
-    """Return the lines with a value, else all lines, unless they are ``alone`` without lines of the other side."""
+    """Return the lines with a value, else all lines. Empty if lines without a value are ``alone`` and too short."""
     valued = [line for line in lines if _has_value(line)]
     return valued or ([line for line in lines if len(line) >= MIN_ALONE] if alone else lines)
 
 
 MIN_ALONE = 6
-"""Tokens of a line without a value that tell a run alone: ``R.Tensor((), dtype="bool")``. A word may be a remark."""
+"""Minimum number of tokens with which a line without a value counts: ``R.Tensor((), dtype="bool")``."""
 
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
-    """Split text into lines of tokens, without empty lines, a tool's own lines, and lines cut by "..."."""
+    """Split text into lines of tokens. Drop empty lines, a tool's own lines, and lines truncated by "..."."""
     return split_lines("\n".join(line for line in text.splitlines() if not _is_harness(line.strip(), vocabulary)))
 
 
 def split_lines(text: str) -> list[Line]:
-    """Split text into lines of tokens, without empty lines, lines cut by "...", and the time before a message."""
+    """Split text into lines of tokens. Drop empty lines, lines truncated by "...", and the time before a message."""
     kept = (_TIME_OF_DAY.sub("", line.strip()[:MAX_LINE_CHARS]) for line in text.splitlines())
     return [_split_tokens(line) for line in kept if line and "..." not in line and "…" not in line]
 
 
 _TIME_OF_DAY = re.compile(r"^\[\d{1,2}:\d\d:\d\d(?:\.\d{1,9})?\] ")
-"""What a logger writes before a message. The time differs in each run."""
+"""The prefix that a logger writes before a message. The time differs in each run."""
 
 
 def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:
@@ -474,7 +474,7 @@ def _split_tokens(line: str) -> Line:
 
 
 class _Exact(float):
-    """A printed value of an integer type. The last digit tells two values apart."""
+    """A printed value of an integer type. Such values differ if their last digits differ."""
 
 
 _INTEGER_TYPE = re.compile(r"(?:\d{1,9}x){0,8}(?:[su]?i\d{1,3}|index)")
@@ -482,9 +482,9 @@ _INTEGER_TYPE = re.compile(r"(?:\d{1,9}x){0,8}(?:[su]?i\d{1,3}|index)")
 
 
 def _complete_line(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
-    """Insert bare expected values ("numpy says 0.0") into the one actual line with places for them.
+    """Insert bare expected values ("numpy says 0.0") into the only actual line that has places for them.
 
-    ``actual`` holds each line with its number of values. Values from running text can identify a right output, but
+    ``actual`` contains each line with its number of values. Values from running text can identify a right output, but
     not a wrong one.
     """
     values = [token for token in expected if _is_value(token)]
@@ -509,7 +509,7 @@ def _has_value(line: Line) -> bool:
 
 @dataclass(slots=True)
 class _Search:
-    """Finds lines in other lines, in at most `MAX_STEPS` comparisons of two tokens."""
+    """Search for lines in other lines, with at most `MAX_STEPS` comparisons of two tokens."""
 
     steps: int = 0
 
@@ -517,14 +517,15 @@ class _Search:
         return any(self._is_within(line, other) for other in among)
 
     def count(self, line: Line, among: Sequence[Line]) -> int:
-        """Count the places in other lines that a line has."""
+        """Count the places in other lines where a line occurs."""
         places = ((other, at) for other in among for at in range(len(other) - len(line) + 1))
         return sum(self._is_at(line, other, at) for other, at in places)
 
     def _is_within(self, part: Line, whole: Line) -> bool:
         """True if ``whole`` contains ``part``, token by token.
 
-        A single token (``3``), and words without a value (an expression or prose), must be the whole line.
+        A single token (``3``) must be the whole line. The same applies to words without a value (an expression or
+        prose).
         """
         self.steps += 1
         if len(part) > len(whole):
@@ -556,16 +557,16 @@ def _is_same_token(a: Token, b: Token) -> bool:
 
 
 TINY = 2.0**-126
-"""Subnormal numbers of float32 come from memory that holds something else, such as whole numbers or addresses."""
+"""Limit of float32's subnormal numbers. They come from memory with other data, such as integers or addresses."""
 
 
 def is_tiny(number: float) -> bool:
-    """True for a number that memory holds by chance."""
+    """True for a number that memory contains by chance."""
     return 0 < abs(number) < TINY
 
 
 def _holds_garbage(line: Line) -> bool:
-    """True for a row of numbers of which one comes from unwritten memory."""
+    """True for a row of numbers of which at least one comes from unwritten memory."""
     return not _count_words(line) and any(isinstance(token, float) and is_tiny(token) for token in line)
 
 
@@ -579,14 +580,14 @@ def _count_words(line: Line) -> int:
 
 
 def _is_contradicted(expected: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
-    """True if a printed line has the words of the expected line with another value."""
+    """True if a printed line has the words of the expected line, but another value."""
     return _count_words(expected) > 0 and any(
         not all(map(_is_same_token, expected, line)) for line in printed.get(_mask_values(expected), ())
     )
 
 
 def _has_become_right(reported: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
-    """True if the reported line now has a right value: True for False, a tiny difference, a number for NaN."""
+    """True if the reported line now has a right value: True for False, a tiny difference, or a number for NaN."""
     if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
@@ -598,7 +599,7 @@ def _has_become_right(reported: Line, printed: Mapping[MaskedLine, Sequence[Line
 
 
 def _is_filled(reported: Line, printed: Sequence[Line]) -> bool:
-    """True if a line that ends in ``None`` has a value there now: ``span None``, and ``span Span(a.py, 8)``."""
+    """True if a line that ended in ``None`` has a value now: ``span None`` became ``span Span(a.py, 8)``."""
     label, last = reported[:-1], reported[-1]
     if last not in _NOTHING or not _count_words(label):
         return False
@@ -617,17 +618,17 @@ def _has_improved(old: Token, new: Token, is_difference: bool) -> bool:
 # ------------------------------------------------------------------------------------ several runs
 
 _OF_BUILD = re.compile(r"--?(?:module(?:_file)?|device|driver)\b")
-"""Flags that say what is run, and on what; the other words say with which inputs."""
+"""Flags that select the program and the device. The other words select the inputs."""
 
 
 def read_twins(
     claim: Claim, steps: Sequence[StepResult], vocabulary: FailureVocabulary, compilers: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the different results of all runs of one program, each once; empty if the report is not about them.
+    """Return the different results of all runs of one program, each once. Empty if the report is not about them.
 
-    A report on a difference between two backends, or two sets of flags, quotes both results and calls neither right,
-    or quotes none and runs nothing else. Whether the results are equal on a build answers the claim; how near they
-    are to the quoted numbers does not.
+    A report on two backends, or two sets of flags, that differ quotes both results, or none, and does not say which
+    is right. The claim is answered by whether the results are equal on a build, not by their distance from the quoted
+    numbers.
     """
     runs = [step for step in steps if step.argv and step.argv[0] not in {*compilers, "python"}]
     inputs = {(run.argv[0], *(word for word in run.argv[1:] if not _OF_BUILD.match(word))) for run in runs}
@@ -645,12 +646,12 @@ def read_twins(
 
 
 def _find_module(run: StepResult) -> str:
-    """Return what a run loads and where it runs it: the words that tell twins apart."""
+    """Return what a run loads and where it runs it: the words that distinguish twins."""
     return " ".join(word for word in run.argv[1:] if _OF_BUILD.match(word))
 
 
 def _split_results(text: str, vocabulary: FailureVocabulary) -> list[str]:
-    """Return the results in a quoted output: one for each block of lines below lines of the harness."""
+    """Return the results in a quoted output: one for each block below lines of the harness."""
     blocks: list[list[str]] = []
     below = True
     for line in filter(str.strip, text.split("\n")):

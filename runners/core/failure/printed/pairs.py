@@ -1,7 +1,7 @@
-"""Compare a result with the reference that a program prints beside the result. Pure.
+"""Compare a result with the reference that a program prints beside it. Pure.
 
-The program leaves the comparison to its readers. Either the two are the last values of the output, which
-`bot.extract.python.reference` decides, or labels in one row tell them apart: ``3 [1. 2.] expected [1. 3.]``.
+The program leaves the comparison to its readers. Either the two are the last values of the output (decided by
+`bot.extract.python.reference`), or labels in one row mark them: ``3 [1. 2.] expected [1. 3.]``.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from runners.core.failure.printed.output import NUMBER_PATTERN
 from runners.core.failure.printed.reading import Reading
 
 CLEAR = 1e-2
-"""Relative difference from which two values are not equal. Half precision and other orders of summing stay below."""
+"""Minimum relative difference of unequal values. Half precision and another order of summation stay below it."""
 EQUAL = 1e-5
-"""Relative difference up to which two values are equal: about six printed digits."""
+"""Maximum relative difference of equal values: about six printed digits."""
 MAX_OUTPUT_CHARS = 200_000
 MAX_VALUES = 10_000
 _VALUE = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\b(?:True|False)\b", re.IGNORECASE)
 
 
 def compare_last_values(stdout: str) -> Reading:
-    """Return whether the last two arrays of an output are equal; without an array, the values of the last two rows.
+    """Return whether the last two arrays of an output are equal. Without an array, compare the values of the last two
+    rows.
 
-    A difference between `EQUAL` and `CLEAR` is `Reading.UNKNOWN`: both may be right. So are arrays of unequal sizes,
-    truth values beside numbers, and arrays with values left out, unless the printed ones differ.
+    The result is `Reading.UNKNOWN` for a difference between `EQUAL` and `CLEAR`, because both may be right. The same
+    applies to arrays of unequal sizes, to truth values beside numbers, and to arrays with values left out, unless the
+    printed values differ.
     """
     text = stdout[-MAX_OUTPUT_CHARS:]
     pair = find_arrays(text)[-2:] or [row for row in text.split("\n") if _VALUE.search(row)][-2:]
@@ -54,7 +56,7 @@ _LABEL = re.compile(
 def compare_labelled_rows(stdout: str, reported: str) -> Reading:
     """Return whether results equal the references in the same rows.
 
-    Only printed rows count that have the labels of a reported row in which the two differ.
+    Only printed rows with the labels of a reported row whose two values differ are used.
     """
     wrong = {labels for labels, reading in _judge_rows(reported) if reading is Reading.WRONG}
     judged = [reading for labels, reading in _judge_rows(stdout[-MAX_OUTPUT_CHARS:]) if labels in wrong]
@@ -66,7 +68,7 @@ def compare_labelled_rows(stdout: str, reported: str) -> Reading:
 
 
 def _judge_rows(text: str) -> Iterator[tuple[tuple[str, ...], Reading]]:
-    """Yield the labels of each row that holds a result and a reference, and whether the two are equal."""
+    """Yield the labels of each row that contains a result and a reference, and whether the two are equal."""
     for row in text.split("\n"):
         labels = list(islice(_LABEL.finditer(row[:MAX_ROW_CHARS]), 3))
         if not 1 <= len(labels) <= 2 or len({bool(one["reference"]) for one in labels}) < len(labels):
@@ -82,7 +84,7 @@ MAX_ROW_CHARS = 20_000
 
 
 def compare_parts(result: str, reference: str) -> Reading:
-    """Compare the last array of each part; without an array, the last values."""
+    """Compare the last array of each part. Without an array, compare the last values."""
     first, second = find_arrays(result)[-1:], find_arrays(reference)[:1]
     one, other = (
         [found[0] for found in _VALUE.finditer(array[0] if first and second else part)]
@@ -98,7 +100,7 @@ def compare_parts(result: str, reference: str) -> Reading:
 
 
 def _is_wrapped(one: Sequence[str], other: Sequence[str]) -> bool:
-    """True if all differences of two rows of integers are multiples of 256: one side has a narrower type."""
+    """True if all differences of two rows of integers are multiples of 256. Then one side has a narrower type."""
     try:
         return all((int(a) - int(b)) % 256 == 0 for a, b in zip(one, other, strict=True))
     except ValueError:
@@ -106,7 +108,7 @@ def _is_wrapped(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def find_arrays(text: str) -> list[str]:
-    """Return the passages between outermost square brackets that hold values."""
+    """Return the passages between outermost square brackets that contain values."""
     arrays, depth, begin = [], 0, 0
     for found in re.finditer(r"[\[\]]", text):
         if found[0] == "[":
@@ -122,7 +124,7 @@ def find_arrays(text: str) -> list[str]:
 def _measure_difference(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the largest difference of two rows of values, relative to the largest value.
 
-    It is infinite for two different truth values, and for NaN beside a number.
+    The difference is infinite for two different truth values, and for NaN beside a number.
     """
     if any(map(_is_truth, (*one, *other))):
         return 0.0 if [_read(a) for a in one] == [_read(b) for b in other] else math.inf
@@ -141,7 +143,7 @@ def _measure_pair(a: float, b: float) -> float:
 def is_other_array(output: str, actual: str) -> bool:
     """True if the only array that a report quotes has several rows, and no printed array of its size equals it.
 
-    Single rows of two arrays may be equal: the zeros behind the end of a result.
+    Single rows of two arrays may be equal, such as the zeros behind the end of a result.
     """
     arrays = find_arrays(actual)
     if len(arrays) != 1 or "\n" not in arrays[0] or "..." in arrays[0]:
@@ -151,7 +153,7 @@ def is_other_array(output: str, actual: str) -> bool:
 
 
 def prints_array(output: str, expected: str) -> bool:
-    """True if the only array of an expectation is the only printed array of its size, in whatever notation.
+    """True if the only expected array equals the only printed array of its size, in any notation.
 
     ``tensor([[1.5000, 2.0000],⏎ [3.0000, 4.0000]])`` and ``2x2xf32=[1.5 2][3 4]`` are one array.
     """
@@ -159,7 +161,7 @@ def prints_array(output: str, expected: str) -> bool:
 
 
 def holds_one_array(text: str) -> bool:
-    """True for a text with one array, all of whose values are given and that is long enough to be recognized."""
+    """True for a text with one array that is complete and long enough to be recognized."""
     return bool(_find_one_array(text))
 
 
@@ -169,23 +171,23 @@ def _find_one_array(text: str) -> list[str]:
 
 
 def prints_other_array(output: str, expected: str) -> bool:
-    """True if the only printed array of the size of an expected array has other values."""
+    """True if the only printed array of an expected array's size has other values."""
     return _measure_from_array(output, expected) > CLEAR
 
 
 def _measure_from_array(output: str, expected: str) -> float:
-    """Return the difference of an expected array from the only printed array of its size; NaN without two such."""
+    """Return the difference of an expected array from the only printed array of its size. NaN without such a pair."""
     wanted = _find_one_array(expected)
     printed = [one for one in _list_groups(output[-MAX_OUTPUT_CHARS:]) if len(one) == len(wanted)] if wanted else []
     return _measure_difference(printed[0], wanted) if len(printed) == 1 else math.nan
 
 
 MIN_ARRAY = 3
-"""Values of an array that is recognized by its values alone."""
+"""Minimum number of values that identify an array."""
 
 
 def _list_groups(text: str) -> list[list[str]]:
-    """Return the values of each array. Rows that stand side by side are one array."""
+    """Return the values of each array. Adjacent rows are one array."""
     text = _TYPED_ROW.sub(r"[\1]", text)
     groups: list[list[str]] = []
     end = -1
@@ -201,7 +203,7 @@ def _list_groups(text: str) -> list[list[str]]:
 
 
 _TYPED_ROW = re.compile(r"^[ \t]*(?:\d{1,9}x){1,8}[a-z]\w{0,10}=([^\[\]\n]+)$", re.M)
-"""A row of values behind its type: ``4xf32=1 2 3 4``."""
+"""A row of values after its type: ``4xf32=1 2 3 4``."""
 
 
 def _is_truth(value: str) -> bool:
@@ -209,5 +211,5 @@ def _is_truth(value: str) -> bool:
 
 
 def _read(value: str) -> float:
-    """Return a value as a number: frameworks print truth values as words or as 0 and 1."""
+    """Return a value as a number. Frameworks print truth values as words or as 0 and 1."""
     return float(value == "True") if _is_truth(value) else float(value)

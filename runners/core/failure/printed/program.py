@@ -1,12 +1,12 @@
 """Compare a printed MLIR program with the programs of a report, whatever the notation of the release. Pure.
 
-A pass is deterministic: the same input gives the same program on every run of a build. So an equal program is the
-reported behaviour, and the same operations with other constants are another behaviour. Values of programs that run
-may differ for other reasons, and are compared in `output`.
+A pass is deterministic: a build prints the same program for the same input on every run. So an equal program shows
+the reported behaviour, and the same operations with other constants show another behaviour. Values of programs that
+run may differ for other reasons; `output` compares them.
 
 Releases print one program in several notations: ``value = dense<1>`` became ``values = dense<1>``, generic operations
 have quotes, and values are numbered in their order. An operation is therefore reduced to its name, its values, its
-constants and its keywords. Two programs are equal if they differ in the names of values alone.
+constants and its keywords. Two programs are equal if they differ only in the names of values.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ MAX_ROWS = 2_000
 MAX_ROW_CHARS = 4_000
 
 MAX_PLACES = 20
-"""Places in a program that are compared with a part. A program made of one operation has thousands."""
+"""Maximum number of places that are compared with a part. A program that repeats one operation has thousands."""
 
 MOST_DIFFERING = 2
-"""Operations by which two short programs differ that are otherwise the same. In long ones, a fifth may differ."""
+"""Maximum number of differing operations of two similar short programs. Long programs may differ in a fifth."""
 
 Operation = tuple[str, ...]
 """A name, then values, constants and keywords in their order: ``("tosa.const", "%0", "dense", "-1")``."""
 
 MIN_OPERATIONS = 2
-"""Operations that make a passage a program. A single operation in a sentence is not the output of a pass."""
+"""Minimum number of operations of a program. A single operation in a sentence is not the output of a pass."""
 
 
 def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | None:
     """Compare a printed program with the program that a report quotes as ``actual``, and with ``expected``.
 
-    ``expected`` may be a program, or the constant that one operation should have. Return None if the report quotes no
-    program, or the run prints none.
+    ``expected`` may be a program, or the constant that one operation should have. None if the report quotes no
+    program, or if the run prints none.
     """
     if _INLINE.search(actual) and not _INLINE.search(_without_aliases(printed)):
         printed, actual, expected = (_MAPS.sub("", _without_aliases(text)) for text in (printed, actual, expected))
@@ -65,14 +65,14 @@ _MAPS = re.compile(
 
 
 def _without_aliases(text: str) -> str:
-    """Return a program without the rows that name its affine maps."""
+    """Return a program without the rows that define its affine maps."""
     return "\n".join(row for row in text.split("\n", MAX_ROWS)[:MAX_ROWS] if not row.lstrip().startswith("#"))
 
 
 def find_other_operation(printed: str, *, actual: str) -> str:
-    """Return the first operation of a printed program that the quoted program lacks, as text; empty without any.
+    """Return the first operation of a printed program that the quoted program lacks, as text. Empty without one.
 
-    Empty as well if the two have the same operations under other names: a release may have renamed them.
+    Empty as well if the two have the same operations under other names, because a release may have renamed them.
     """
     seen, wrong = (read_operations(text) for text in (printed, actual))
     if min(len(seen), len(wrong)) < MIN_OPERATIONS or _may_be_renamed(wrong, seen):
@@ -82,7 +82,7 @@ def find_other_operation(printed: str, *, actual: str) -> str:
 
 
 def _may_be_renamed(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bool:
-    """True if each name of one program stands where one and the same name of the other one stands."""
+    """True if a one-to-one renaming turns the names of one program into those of the other."""
     before, after = ([name for name, *_ in one if name != "#"] for one in (wrong, seen))
     pairs = set(zip(before, after, strict=False))
     return len(before) == len(after) and len(pairs) == len(set(before)) == len(set(after))
@@ -91,8 +91,8 @@ def _may_be_renamed(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bo
 def find_kept_operation(printed: str, *, actual: str, given: str) -> str:
     """Return the name of an operation of the input ``given`` that the printed program keeps and the quoted one lacks.
 
-    Empty without such an operation, if the quoted text is no whole function, or if the printed program has a name
-    that neither input nor quotation has: a release may have renamed an operation.
+    Empty without such an operation, or if the quoted text is not a whole function. Empty as well if the printed
+    program has a name that neither input nor quotation has, because a release may have renamed an operation.
     """
     before, wrong, seen = (_count_operations(text) for text in (given, actual, printed))
     if not (_FUNCTIONS & set(wrong) and _RETURNS & set(wrong)) or set(seen) - set(before) - set(wrong):
@@ -110,9 +110,9 @@ def _leave_out_values(operation: Operation) -> Operation:
 
 
 def _has_fewer_or_more(wrong: Sequence[Operation], seen: Sequence[Operation]) -> bool:
-    """True if two whole programs differ in the number of a few operations, and no operation is new.
+    """True if two whole programs differ only in the number of a few operations.
 
-    A release that renames an operation shows a name that the report does not quote.
+    A name that the report does not quote may come from a release that renamed an operation.
     """
     before, after = (Counter(name for name, *_ in one if name != "#") for one in (wrong, seen))
     differing = (before - after).total() + (after - before).total()
@@ -120,19 +120,19 @@ def _has_fewer_or_more(wrong: Sequence[Operation], seen: Sequence[Operation]) ->
 
 
 def _count_names(part: Sequence[Operation], whole: Sequence[Operation]) -> int:
-    """Count the places where ``whole`` has the operations of ``part`` by their names. Aliases do not count."""
+    """Count the places where ``whole`` contains the operations of ``part``, by name. Aliases do not count."""
     return len(_find_names(*([name for name, *_ in one if name != "#"] for one in (part, whole))))
 
 
 def _occurs(part: Sequence[Operation], whole: Sequence[Operation]) -> bool:
-    """True if ``whole`` has the operations of ``part`` one after another."""
+    """True if ``whole`` contains the operations of ``part`` in succession."""
     numbered = number_values(part)
     places = _find_names([name for name, *_ in part], [name for name, *_ in whole])
     return bool(part) and any(number_values(whole[at : at + len(part)]) == numbered for at in places)
 
 
 def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    """Return the places where ``names`` stand one after another."""
+    """Return the places where ``names`` occur in succession."""
     every = (at for at in range(len(among) - len(names) + 1) if among[at : at + len(names)] == names)
     return list(islice(every, MAX_PLACES))
 
@@ -140,8 +140,7 @@ def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
 def number_values(operations: Sequence[Operation]) -> list[Operation]:
     """Return the operations with their values numbered in the order in which they occur.
 
-    The results of an operation and the arguments of a block are new values, also under the names of values in another
-    region.
+    Results of an operation and arguments of a block are new values, even if another region uses the same names.
     """
     numbers: dict[str, str] = {}
     count, numbered = 0, []
@@ -157,11 +156,11 @@ def number_values(operations: Sequence[Operation]) -> list[Operation]:
 
 
 _MADE = "%="
-"""Stands before the name of a result: ``%=%0``."""
+"""Prefix of the name of a result: ``%=%0``."""
 
 
 def _replace_only_constant(operations: Sequence[Operation], value: str) -> list[Operation]:
-    """Return the program with ``value`` in place of its only constant; empty if it has several or none."""
+    """Return the program with ``value`` in place of its only constant. Empty if it has several or none."""
     places = [
         (at, number)
         for at, operation in enumerate(operations)
@@ -176,7 +175,7 @@ def _replace_only_constant(operations: Sequence[Operation], value: str) -> list[
 
 
 def read_constants(text: str) -> list[str]:
-    """Return a text of nothing but constants as a list of these; empty for any other text."""
+    """Return the constants of a text that contains only constants. Empty for any other text."""
     words = re.split(r"[\s,`]+", text.strip()[:MAX_ROW_CHARS].strip("`"))
     return [_normalize(word) for word in words] if all(map(_CONSTANT.fullmatch, words)) else []
 
@@ -203,7 +202,7 @@ _SHORT = {"return": "func.return", "call": "func.call"}
 
 
 def read_operations(text: str) -> list[Operation]:
-    """Return the operations of an MLIR text in their order. A function and a block have their arguments alone.
+    """Return the operations of an MLIR text in their order. A function and a block have only their arguments.
 
     Rows inside the parentheses of an operation belong to it.
     """
@@ -248,7 +247,7 @@ def _drop_types(row: str) -> str:
 
 
 def _normalize(word: str) -> str:
-    """Return one text for one constant: ``1.000000e+00`` is ``1``, and a truth value is small."""
+    """Return one text for all notations of a constant: ``1.000000e+00`` is ``1``, and truth values are lower case."""
     if word in ("True", "False"):
         return word.lower()
     try:

@@ -9,7 +9,7 @@ from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, 
 from runners.core.protocol import Exited, Observation, Outcome, Plan, Variant
 
 Program = tuple[tuple[str, ...], ...]
-"""The operations of MLIR, or the rows of TVMScript, by which two printed programs are compared."""
+"""The MLIR operations, or the rows of TVMScript, by which two printed programs are compared."""
 
 
 def list_runs(plan: Plan, observations: Sequence[Observation]) -> list[Observation]:
@@ -23,15 +23,15 @@ def list_runs(plan: Plan, observations: Sequence[Observation]) -> list[Observati
 
 
 def is_unjudged(seen: Observation) -> bool:
-    """True for a run that no comparison with the claim has called bad or good."""
+    """True for a run that no comparison with the claim has judged."""
     return seen.outcome is Outcome.OTHER_FAILURE
 
 
 def read_programs(runs: Sequence[Observation]) -> dict[str, Program]:
     """Return the program that each build prints.
 
-    Empty if a run prints no program, if runs of one build differ, or if only the end of a program was kept: what
-    stands in the cut part is not known.
+    Empty if a run prints no program, if runs of one build differ, or if only the end of a program was kept. The
+    missing part is unknown.
     """
     programs: dict[str, Program] = {}
     for seen in runs:
@@ -42,12 +42,12 @@ def read_programs(runs: Sequence[Observation]) -> dict[str, Program]:
 
 
 _CUT = "[…]"
-"""Stands before the kept end of a long output."""
+"""Mark before the kept end of a long output."""
 _SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.M)
 
 
 def _read_program(printed: str) -> Program:
-    """Return a printed program; empty for any other output."""
+    """Return a printed program. Empty for any other output."""
     if _SCRIPT.search(printed):
         return tuple(tuple(row.split()) for row in printed.splitlines() if row.strip())
     operations = number_values(read_operations(printed))

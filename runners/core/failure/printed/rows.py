@@ -1,4 +1,4 @@
-"""Judge the rows in which a program prints results beside references, or what its own comparisons say. Pure.
+"""Judge the rows in which a program prints results beside references, or the outcome of its own comparisons. Pure.
 
 `bot.extract.python.reference.printed_rows` describes the rows. An array in several rows counts as one row.
 """
@@ -17,10 +17,10 @@ MAX_JOINED, MAX_LINE_CHARS = 200, 20_000
 
 
 def judge_rows(stdout: str, reported: str, rows: Sequence[PrintedRow], *, quoted: bool = False) -> Reading:
-    """Return whether the results that a program prints are right, by the program's own references and comparisons.
+    """Return whether printed results are right, by the program's own references and comparisons.
 
-    Where the report quotes such rows, only the rows count that are wrong there. A result is right if all rows say so.
-    ``quoted`` gives no answer where the report quotes no such row.
+    If the report quotes such rows, only the rows that are wrong there are used. A result is right if all of these
+    rows agree. With ``quoted``, there is no answer unless the report quotes such a row.
     """
     told = _judge(reported, rows)
     wrong = {at for at, reading in told if reading is Reading.WRONG}
@@ -37,7 +37,7 @@ def judge_rows(stdout: str, reported: str, rows: Sequence[PrintedRow], *, quoted
 
 
 def _judge(text: str, rows: Sequence[PrintedRow]) -> list[tuple[int, Reading]]:
-    """Return the number of the description of each printed row that one fits, and what the row says."""
+    """Return, for each printed row that fits a description, the number of the description and the row's reading."""
     found = []
     lines = list(_join_arrays(text[-MAX_OUTPUT_CHARS:]))
     for number, line in enumerate(lines):
@@ -68,7 +68,7 @@ def _join_arrays(text: str) -> Iterator[str]:
 
 
 def _read_row(line: str, row: PrintedRow) -> Reading | None:
-    """Return what a printed row says; None if it does not have the form of ``row``."""
+    """Return the reading of a printed row. None if it does not have the form of ``row``."""
     groups = _split_row(line, row.parts)
     if groups is None:
         return None
@@ -90,12 +90,12 @@ def _read_row(line: str, row: PrintedRow) -> Reading | None:
 
 
 LARGE, SMALL = 0.1, 1e-4
-"""Differences of a result and its reference, from which the result is wrong, and up to which it is right. Both hold
-for absolute and for relative differences; between the two, a result of low precision may be right."""
+"""Differences of a result from its reference: wrong from the first on, right up to the second. Both apply to absolute
+and to relative differences. Between the two, a result of low precision may be right."""
 
 
 def _read_difference(text: str) -> Reading | None:
-    """Return what a printed difference says; None for another word."""
+    """Return the reading of a printed difference. None for another word."""
     try:
         size = abs(float(text.rstrip(",;%")))
     except ValueError:
@@ -108,7 +108,7 @@ def _read_difference(text: str) -> Reading | None:
 def _split_values(
     text: str, parts: Sequence[PrintedPart], named: Sequence[PrintedPart]
 ) -> Iterator[tuple[PrintedPart, str]]:
-    """Yield the results and references among neighbouring values: that many arrays, or one word for each value."""
+    """Yield the results and references among adjacent values: that many arrays, or one word for each value."""
     arrays, words = find_arrays(text), text.split()
     if len(parts) == 1:
         yield parts[0], text
@@ -119,7 +119,7 @@ def _split_values(
 
 
 def _split_row(line: str, parts: Sequence[PrintedPart]) -> list[tuple[list[PrintedPart], str]] | None:
-    """Return the values between the literal texts with what is printed for them; None if a text is not there."""
+    """Return the values between the literal texts, with the printed text of each. None if a text is missing."""
     groups: list[tuple[list[PrintedPart], str]] = []
     pending: list[PrintedPart] = []
     at = 0
@@ -145,11 +145,11 @@ def _split_row(line: str, parts: Sequence[PrintedPart]) -> list[tuple[list[Print
 
 
 def _read_check(parts: Sequence[PrintedPart], check: PrintedPart, text: str) -> Reading | None:
-    """Return what the first or the last of neighbouring values says; None for another word."""
+    """Return the reading of the first or the last of adjacent values. None for another word."""
     good, bad = (" ".join(word.split()) for word in (check.good, check.bad))
     alone = len(parts) == 1
     for word, reading in sorted([(bad, Reading.WRONG), (good, Reading.RIGHT)], key=lambda one: -len(one[0])):
-        if not word:  # each other part prints a word at least: a value that a report quotes alone is no row
+        if not word:  # each other part prints at least one word: a value that a report quotes alone is not a row
             return reading if len(text.split()) >= len(parts) - 1 else None
         if (parts[-1] is check and re.search(rf"(?:^|\s|(?<=\])){re.escape(word)}$", text)) or (
             parts[0] is check and re.match(rf"{re.escape(word)}(?:\s|$)", text)

@@ -1,8 +1,8 @@
-"""Let the run of the reported build decide which of the shown values are the wrong ones. Pure.
+"""Decide by the run of the reported build which of the shown values are wrong. Pure.
 
-A report shows rows of values and calls the result wrong, and its words do not tell which row is printed. What the
-reported build prints is what the report is about. Of the other rows, the only one with as many values is what the
-report expects. A row that is shown alone may be the right one.
+A report shows rows of values and calls the result wrong, but its sentences do not identify the printed row. The
+report is about the row that the reported build prints. If only one other row has as many values, it is the expected
+row. A row that is shown alone may be the right one.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ MAX_ROW = 64
 MAX_PRINTED = 5_000
 MAX_INPUT_CHARS = 20_000
 MAX_STEPS = 20_000
-"""Most comparisons of two values for one row."""
+"""Maximum number of value comparisons for one row."""
 MIN_DISTINCT = 3
 MIN_DIGITS = 3
-"""Digits that each of only two values has. Two short numbers stand in an output by chance."""
+"""Minimum number of digits of each of only two values. An output may contain two short numbers by chance."""
 
 
 def mark_by_shown_values(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as bad or good that print the shown values of the reported build or others.
+    """Return the observations. Runs that print the shown values of the reported build are bad, those with others are
+    good.
 
-    Nothing is marked if any run has an answer, or if runs of the reported build differ among themselves. A report
-    that names no build may mean any: then all builds must print the same.
+    Nothing is marked if any run has an answer, or if runs of the reported build differ. A report that names no build
+    may be about any: then all builds must print the same.
     """
     claim, newest = plan.claim, plan.order[-1]
     asks = claim.kind is ClaimKind.WRONG_RESULT and claim.shown
@@ -71,14 +72,14 @@ def mark_by_shown_values(plan: Plan, observations: Sequence[Observation]) -> tup
 
 
 def is_telling(row: Sequence[str]) -> bool:
-    """True for values that an output does not hold by chance: three different ones, or two of three digits each."""
+    """True for values that no output contains by chance: three different ones, or two of three digits each."""
     different = set(row)
     digits = min((sum(map(str.isdigit, value)) for value in different), default=0)
     return len(different) >= MIN_DISTINCT or (len(different) > 1 and digits >= MIN_DIGITS)
 
 
 def contains_row(printed: Sequence[str], row: Sequence[str]) -> bool:
-    """True if the values of ``row`` stand in ``printed`` one after another, to the digits that ``row`` shows."""
+    """True if ``printed`` contains the values of ``row`` in succession, to the digits that ``row`` shows."""
     steps = 0
     for start in range(len(printed) - len(row) + 1):
         for place, shown in enumerate(row, start):
@@ -93,7 +94,7 @@ def contains_row(printed: Sequence[str], row: Sequence[str]) -> bool:
 
 
 def is_shown(shown: str, printed: str) -> bool:
-    """True if a shown value is the printed one, maybe with fewer digits. Whole numbers must be equal."""
+    """True if a shown value is the printed one, possibly with fewer digits. Integers must be equal."""
     if shown.lower() == printed.lower():
         return True
     try:
@@ -113,7 +114,7 @@ def _read_inputs(testcase: Testcase) -> tuple[str, ...]:
 
 
 def _is_given(row: Sequence[str], given: Sequence[str]) -> bool:
-    """True for values of the testcase itself, and for the numbers of the rows of a table."""
+    """True for values of the testcase itself, and for the row numbers of a table."""
     counted = any(list(row) == [str(first + at) for at in range(len(row))] for first in (0, 1))
     return counted or contains_row(given, row)
 
@@ -125,7 +126,7 @@ def _list_rows(claim: Claim) -> list[tuple[str, ...]]:
 
 
 def _read_run(plan: Plan, seen: Observation) -> tuple[str, ...] | None:
-    """Return the printed values of a run of the posted testcase to its end, which nothing else has judged."""
+    """Return the printed values of a complete run of the posted testcase that no other rule has judged."""
     own = seen.variant is Variant.ORIGINAL and seen.device == plan.device
     if not own or seen.outcome is not Outcome.OTHER_FAILURE or seen.ended != Exited(code=0):
         return None

@@ -1,11 +1,11 @@
-"""Let the words of a report tell which of two printed programs is the wrong one. Pure.
+"""Decide from the report's sentences which of two printed programs is wrong. Pure.
 
 A report on a pass names parts of the program that the pass prints: "the op keeps `status = "no"`", "I expect a
-`memref.subview`". Whether one run prints such a part says little: notations change, and the part may stand elsewhere
-in the program. Telling are the parts that some builds print and others do not. If these agree, they divide the builds
-into those that behave as reported and those that behave as expected.
+`memref.subview`". One run that prints such a part proves little: notations change, and the part may occur elsewhere
+in the program. A part counts only if some builds print it and others do not. If these parts agree, they divide the
+builds into those that behave as reported and those that behave as expected.
 
-Programs are MLIR, or TVMScript: other output, such as a version number, differs between builds for other reasons.
+Programs are MLIR or TVMScript. Other output, such as a version number, differs between builds for other reasons.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome
 AS_COMPLAINED = "prints a program with what the report complains of, or without what it asks for"
 AS_WANTED = "prints a program with what the report asks for, or without what it complains of"
 TOLD = frozenset({AS_COMPLAINED, AS_WANTED})
-"""Why a run counts that was marked by parts which the report names."""
+"""Reasons of runs that were judged by program parts that the report names."""
 MAX_PARTS = 60
 MAX_PART_CHARS = 200
 MIN_PART_CHARS = 3
@@ -35,7 +35,7 @@ MIN_NAMES = 2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a printed program that the report speaks of."""
+    """A piece of a printed program that the report mentions."""
 
     text: str
     is_wanted: bool
@@ -46,11 +46,10 @@ class Part:
 
 
 def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
-    """Return the observations, with runs as bad or good by the parts of their printed programs that the report names.
+    """Return the observations, with runs as bad or good by the program parts that the report names.
 
-    Nothing is marked if runs of one build differ, if the telling parts disagree, or if a release that the report
-    names would be a good one. Neither is anything marked if only the end of a program was kept: a part may then stand
-    in what is cut off.
+    Nothing is marked if runs of one build differ, if the parts disagree, or if a release that the report names would
+    be good. Truncated output is not judged, because the part may be in the missing text.
     """
     runs = list_runs(plan, observations)
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not read_programs(runs):
@@ -77,7 +76,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
 
 
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple[Part, ...], bool]:
-    """Return the parts that divide the builds, and True. Without any, return the parts that all print, and False."""
+    """Return the parts that divide the builds, and True. Without any, return the parts of all builds, and False."""
     printed = {seen.version: _flatten(seen.excerpt) for seen in list_runs(plan, observations)}
     if telling := _list_telling(plan.claim, printed):
         return telling, True
@@ -86,7 +85,7 @@ def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple
 
 
 def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
-    """Return the telling parts of sentences; without any, the telling rows of quoted programs."""
+    """Return the dividing parts from sentences. Without any, return the dividing rows of quoted programs."""
     telling = [one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2]
     if sum(one.is_name for one in telling) < MIN_NAMES:
         telling = [one for one in telling if not one.is_name]
@@ -94,11 +93,10 @@ def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
 
 
 def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
-    """Return whether each build behaves as reported, by the telling parts. Builds without an answer are left out.
+    """Return whether each build behaves as reported, by the dividing parts. Builds without an answer are left out.
 
-    Empty if a build has a wanted and an unwanted telling part, and if all builds are on one side. A build that has
-    some of the unwanted rows of a quoted program and lacks others is left out: it prints another program, which
-    shares rows with that one.
+    Empty if a build has a wanted and an unwanted part, or if all builds are on one side. A build that has only some
+    of the unwanted rows of a quoted program is left out: it prints another program, which shares rows with that one.
     """
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]
@@ -118,9 +116,9 @@ def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bo
 
 
 def _judge_alike(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
-    """Return whether all builds behave as reported, or all as expected, where no part divides them.
+    """Return whether all builds behave as reported, or all as expected, if no part divides them.
 
-    All print a long part of one side, and no part of the other side, which has at least one.
+    All builds print a long part of one side, and no part of the other side, which has at least one.
     """
     sides = {wanted: [one for one in parts if one.is_wanted is wanted] for wanted in (True, False)}
     for wanted, fewest in ((True, 2), (False, MIN_FRAGMENT_WORDS)):
@@ -136,7 +134,7 @@ def _judge_alike(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str,
 
 
 def read_parts(claim: Claim) -> tuple[Part, ...]:
-    """Return the parts of a printed program that a report speaks of, each as wanted or as unwanted.
+    """Return the parts of a printed program that a report mentions, each as wanted or as unwanted.
 
     A part that is both is left out.
     """
@@ -175,9 +173,9 @@ _CLAUSE = re.compile(r"[,;:]\s|\s(?:but|although|though|while|whereas|yet|and)\s
 
 
 def _read_sentences(told: str) -> Iterator[Part]:
-    """Yield the code spans of clauses that say what is printed, or what should be printed.
+    """Yield the code spans of clauses about what is printed, or about what should be printed.
 
-    A clause without such words goes on from the one before it.
+    A clause without such words continues the clause before it.
     """
     for sentence in _SENTENCE.split(told[:20_000]):
         plain = _SPAN.sub(lambda span: "`" * len(span[0]), sentence)  # no clause begins inside a code span
@@ -205,7 +203,7 @@ def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:
 
 
 def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
-    """Yield the rows of quoted output; of a row with "...", its parts."""
+    """Yield the rows of quoted output. For a row with "...", yield its parts."""
     for row in quoted.splitlines()[:MAX_PARTS]:
         for piece in _GAP.split(row):
             text = _normalize(piece).strip(" ,:")
@@ -240,25 +238,25 @@ _GAP = re.compile(r"\.{3}|…")
 _NAMES = re.compile(r"%[\w$.#-]+")
 _ALIASES = re.compile(r"(#[a-z_]+?)\d+\b")
 _NOTATION = re.compile(r"[\"']|\bdtype=|\bcls\.")
-"""What people leave out. TVMScript also writes quotes around a symbolic extent of an argument."""
+"""Characters that people leave out. TVMScript also puts quotes around a symbolic extent of an argument."""
 
 
 def _normalize(text: str) -> str:
-    """Return a text with one name for all values and aliases, which each build numbers in its own way."""
+    """Return a text with one name for all values and aliases, because each build numbers them differently."""
     return " ".join(_ALIASES.sub(r"\1", _NAMES.sub("%", text)).split())
 
 
 _BRACKETS = re.compile(r"[<>{}\s]+")
-"""Attributes stand in ``{…}``, in ``<…>`` or in ``<{…}>``, depending on the release."""
+"""The brackets of attributes: ``{…}``, ``<…>`` or ``<{…}>``, depending on the release."""
 
 
 def _flatten(text: str) -> str:
-    """Return a printed program, or a part, as the two are compared."""
+    """Return a printed program, or a part, in the form in which the two are compared."""
     return _BRACKETS.sub(" ", _NOTATION.sub("", _normalize(text)))
 
 
 def _has(printed: str, part: Part) -> bool:
-    """True if the part stands in the program, as whole words. ``vector.*`` is any name with that beginning."""
+    """True if the program contains the part, as whole words. ``vector.*`` is any name with that beginning."""
     named = _flatten(part.text).strip()
     text = named.removesuffix("*")
     begin = r"(?<![\w.])" if text[:1].isalnum() else ""

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 MAX_SOURCE_ELEMENTS = 4 * 1024 * 1024
 FORGIVING = ("strided_slice",)
-"""Operators that accept any value by definition and clamp it, so the testcase is never at fault."""
+"""Operators that accept any value by definition and clamp it, so that the testcase is never at fault."""
 TAKES_NEGATIVE = ("scatter_elements", "index_put")
 """Operators whose kernels add the extent to a negative index."""
 IMPORTERS = frozenset({f"tvm.relax.frontend.{name}" for name in ("onnx", "stablehlo", "tflite", "torch")})
@@ -55,7 +55,7 @@ class Site:
 
 
 def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """Return a flat copy of a buffer's elements; None if there are more than ``MAX_SOURCE_ELEMENTS``."""
+    """Return a flat copy of a buffer's elements. None if there are more than ``MAX_SOURCE_ELEMENTS``."""
     where = getattr(address, "value", address)
     count = int(np.prod(shape, dtype="int64"))
     if not where or count > MAX_SOURCE_ELEMENTS or count < 0:
@@ -97,7 +97,7 @@ def judge_origin(site: Site, tracer: Tracer) -> str:
 
 
 def find_index_source(site: Site) -> Json | None:
-    """Return the source that most likely has the index: outside the axis first, then known in the testcase."""
+    """Return the source that most likely contains the index: outside the axis first, then known in the testcase."""
 
     def rank_source(entry: Json) -> tuple[bool, bool]:
         low, high = entry.get("range", (0, 0))

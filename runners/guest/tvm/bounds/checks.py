@@ -1,4 +1,4 @@
-"""Insert a check into a kernel before each access that is not proven in bounds (``diagnoser.py``)."""
+"""Insert a check into a kernel before each access that is not proven to be in bounds (``diagnoser.py``)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from runners.guest.tvm.bounds.access import Site, Source
 from runners.guest.tvm.ir import Node
 
 REPORT = "reprobot.out_of_bounds"
-"""Function that a failing check calls with the site, then index, low and extent of each check, then address and shape
-of each source."""
+"""Function that a failing check calls with the site, then index, lower bound and extent of each check, then address
+and shape of each source."""
 MAX_SOURCES = 4
 SERIAL, PARALLEL, VECTORIZED, THREAD_BINDING = 0, 1, 2, 4
 PLAIN_DTYPE = re.compile(r"(u?int|float)(8|16|32|64)|bool")
@@ -23,7 +23,7 @@ PLAIN_DTYPE = re.compile(r"(u?int|float)(8|16|32|64)|bool")
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store, with the conditions under which it happens, outermost first."""
+    """One load or store, with its conditions, outermost first."""
 
     node: Node
     guards: tuple[Node, ...]
@@ -40,7 +40,7 @@ class BoundsCheck:
 
 
 def iterate_accesses(expression: Node, guards: tuple[Node, ...] = ()) -> Iterator[Access]:
-    """Yield the loads of an expression in an order in which their checks can be evaluated: inner indices first."""
+    """Yield the loads of an expression in an order that allows their checks to be evaluated: inner indices first."""
     kind = ir.get_kind(expression)
     if kind in ("Select", "And", "Or") or ir.get_operator(expression) == "if_then_else":
         yield from _iterate_lazy_accesses(expression, guards)
@@ -86,7 +86,7 @@ class KernelChecker:
         self.unchecked = 0
 
     def rewrite_function(self) -> Node:
-        """Return the function with its checks; the same function if all accesses are proven."""
+        """Return the function with its checks. The same function if all accesses are proven."""
         before = len(self._sites)
         body = self._rewrite_statement(self._function.body)
         return self._function if len(self._sites) == before else self._function.with_body(_make_sequence(body))
@@ -179,7 +179,7 @@ class KernelChecker:
         return statements
 
     def _combine_checks(self, found: list[Access]) -> Node | None:
-        """Return one lazily evaluated condition for all accesses; None if all are proven."""
+        """Return one lazily evaluated condition for all accesses. None if all are proven."""
         condition = None
         for access in reversed(found):
             if checks := self._find_unproven(access):
@@ -202,8 +202,8 @@ class KernelChecker:
     def _find_hidden(self, access: Access) -> list[BoundsCheck]:
         """Return checks of axis bounds that flattening hides. Such an access is reported and still executed.
 
-        The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column
-        ``x % n``). An index beyond its axis then stays in the tensor but reaches another row.
+        The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column ``x %
+        n``). Then an index beyond its axis is still inside the tensor, but reaches another row.
         """
         if "scatter_elements" not in self._name or ir.get_kind(access.node) != "BufferStore":
             return []
@@ -275,7 +275,7 @@ def _make_condition(guards: tuple[Node, ...], checks: list[BoundsCheck]) -> Node
 
 
 def _split_lanes(index: Node) -> list[Node | None]:
-    """Return scalars with the same bounds as ``index``. None stands for a vector that cannot be split."""
+    """Return scalars with the same bounds as ``index``. None is a vector that cannot be split."""
     if ir.get_kind(index) == "Ramp":
         lanes = getattr(index.lanes, "value", None)
         return [None] if lanes is None else [index.base, index.base + index.stride * (int(lanes) - 1)]

@@ -8,16 +8,15 @@ under exactly its conditions:
     else:                 call_packed("reprobot.out_of_bounds", site, ids[i], 0, 12, …)
 
 So a faulty access is skipped and reported. It neither crashes the process nor hides the testcase's own failure.
-Functions without an unproven access stay unchanged, so the cost is close to that of a plain run.
+Functions without an unproven access are unchanged, so the run takes little longer than a plain run.
 
-The compiler's own bound checker is unsuitable. The compiler never emits the attribute that this checker needs. The
-checker checks both sides of a ``Select``, stops at the first ``if_then_else``, reports neither axis nor index, and
-reports by an assertion that a ``T.parallel`` loop ignores. Here, parallel and vectorized loops around a check become
-serial.
+The compiler's own bound checker is unsuitable. The compiler never emits the attribute that it needs. It checks both
+sides of a ``Select``, stops at the first ``if_then_else``, and reports neither axis nor index. It reports by an
+assertion that a ``T.parallel`` loop ignores. Here, parallel and vectorized loops around a check become serial.
 
-An index outside is not yet a fault of the testcase. ``access.judge_origin`` decides: the testcase wrote the kernel,
-or the testcase's data has a value that the operator does not accept. Other accesses, such as an index that the
-compiler may have computed wrongly, become notes.
+An index outside is not always a fault of the testcase. ``access.judge_origin`` decides: the testcase wrote the
+kernel, or the testcase's data has a value that the operator does not accept. Other accesses, such as an index that
+the compiler may have computed wrongly, become notes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from runners.guest.tvm.trace import Tracer
 
 MAX_REPORTS = 200_000
-"""Limit of reports in a run. Each report costs microseconds, and the first has the evidence."""
+"""Maximum number of reports in a run. Each report takes microseconds, and the first one contains the evidence."""
 
 
 class BoundsDiagnoser:
@@ -59,7 +58,7 @@ class BoundsDiagnoser:
         self._reports = 0
 
     def install(self) -> None:
-        """Replace ``FlattenBuffer`` in the compiler's own pipelines. The testcase itself gets the stock pass."""
+        """Replace ``FlattenBuffer`` in the compiler's own pipelines. The testcase itself gets the original pass."""
         stock = tirx.transform.FlattenBuffer
         tvm_ffi.register_global_func(REPORT, self._handle_report, override=True)
 
@@ -73,7 +72,7 @@ class BoundsDiagnoser:
         tirx.transform.FlattenBuffer = make_flatten_buffer
 
     def _check_kernel(self, function: Node, _module: Node, _context: Node) -> Node:
-        """Rewrite a kernel, as a pass. After an error the kernel stays unchanged, with a note."""
+        """Rewrite a kernel, as a pass. After an error, the kernel is unchanged, and a note is written."""
         name = str((function.attrs or {}).get("global_symbol", "main"))
         before = len(self._sites)
         try:

@@ -46,11 +46,11 @@ class OpaqueKernels:
         return call_kernel
 
     def _check_topk(self, data: Any, *rest: Any) -> None:
-        """Check ``topk``: ``data``, one output or two, then k, axis, kind of result, and order."""
+        """Check ``topk``: ``data``, one or two outputs, then k, axis, kind of result, and order."""
         count, axis = int(rest[-4]), int(rest[-3]) % len(data.shape)
         extent = int(data.shape[axis])
         if count > extent:
-            # The number is an attribute of the call. If the testcase has no such number, the compiler chose it.
+            # The number is an attribute of the call. If the testcase does not contain it, the compiler chose it.
             own = re.search(rf"\b{count}\b", self._text) is not None
             self._add_finding(TOPK, (count, count), axis, extent, f"the number {count}" if own else None)
 

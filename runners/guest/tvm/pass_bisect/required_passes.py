@@ -1,7 +1,7 @@
 """Find the passes that a program requires, in few runs of the program. Pure.
 
-Leaving out each pass alone would take sixty runs for a program of sixty passes. Most of these runs would leave out a
-pass that is not required, and such runs take longest: a run without a required pass ends early. So many passes are
+Leaving out each pass alone would take sixty runs for a program of sixty passes. Most of these runs would omit a pass
+that is not required. Such runs take longest, because a run without a required pass ends early. So many passes are
 left out together.
 """
 
@@ -15,9 +15,9 @@ def find_required_passes(
 ) -> frozenset[str]:
     """Return a minimal set of passes with which the program works.
 
-    ``breaks`` runs the program without the given passes. ``likely`` is the first guess: a good guess saves runs, and
-    a wrong guess costs some. No pass is kept unless a run without it breaks. If leaving out more passes does not
-    always break more, the result still works but may not be minimal.
+    ``breaks`` runs the program without the given passes. ``likely`` is the first guess. A good guess saves runs; a
+    wrong guess costs some. A pass is kept only if a run without it breaks. If leaving out more passes does not always
+    break more, the result still works, but may not be minimal.
     """
     everything = frozenset(names)
     kept = {name for name in names if name in likely}

@@ -4,12 +4,12 @@
     launch.py tvm.pass_bisect.search limit JSON repro.py [ARGUMENT…]
 
 ``search`` runs the testcase repeatedly in forked children, leaves out all passes after the nth, and bisects n. The
-passes that the testcase applies itself come first, then the passes inside ``tvm.compile`` and ``relax.build``, in
-execution order. Passes that contain other passes always run, and so do passes that a later step requires
+passes that the testcase itself applies come first, then the passes inside ``tvm.compile`` and ``relax.build``, in
+execution order. Passes that contain other passes always run. So do passes that a later step requires
 (``required_passes.py``). ``limit`` runs the testcase once, as itself, with the passes of such a trial, so that the
 host can observe the result. JSON is ``{"limit": n, "scope": "own" | "pipeline", "always": […], "outer": […]}``.
 
-The finding goes as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim, because the
+The finding is written as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim, because the
 testcase runs in the same process.
 """
 
@@ -144,7 +144,7 @@ class PassSearch:
         )
 
     def _narrow_bounds(self, full: PassTrial, choice: PassSelection, good: int, bad: int) -> tuple[int, int] | None:
-        """Return narrower bounds. If a limit fails in another way, try the nearest others; None if all do."""
+        """Return narrower bounds. If a limit fails in another way, try the nearest others. None if all do."""
         middle = (good + bad) // 2
         near = sorted(range(good + 1, bad), key=lambda limit: abs(limit - middle))[:8]
         for limit in near:

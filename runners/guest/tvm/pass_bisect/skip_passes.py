@@ -13,7 +13,7 @@ EVERYTHING = 1 << 30
 MAX_DIFF_LINES = 60
 MAX_TEXT = 400_000
 OWN, PIPELINE = "own", "pipeline"
-"""Scopes: passes that the testcase applies itself, and passes that compiling applies."""
+"""Scopes: passes that the testcase itself applies, and passes that a compilation applies."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def install_selection(tvm: Any, choice: PassSelection, log: PassLog) -> None:
 
 
 def watch_builds(tvm: Any, log: PassLog) -> None:
-    """Count the builds in progress, to tell the passes of a build from those of the testcase."""
+    """Count the builds in progress, to distinguish the passes of a build from those of the testcase."""
     relax = importlib.import_module("tvm.relax")
     for owner, name in ((tvm, "compile"), (relax, "build"), (getattr(tvm, "tirx", None), "build"), (tvm, "build")):
         original = getattr(owner, name, None)

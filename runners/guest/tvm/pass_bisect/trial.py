@@ -25,7 +25,7 @@ MAX_INSIDE = 6
 MAX_LOG_BYTES = 2_000_000
 
 Applied = dict[str, list[tuple[str, str]]]
-"""Scope → the removable passes in execution order, each with the pass around it."""
+"""Scope → the removable passes in execution order, each with its enclosing pass."""
 
 
 @dataclass(frozen=True)

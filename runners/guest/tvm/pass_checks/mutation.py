@@ -1,7 +1,7 @@
 """Detect passes that change their input module in place.
 
-The structural hash of the caller's module before and after each pass call shows a change. The pass is then applied
-again to its result, and twice to copies of its input, in forked children, where changes do no harm.
+The structural hash of the caller's module before and after each pass call shows a change. Then the pass is applied
+again to its result, and twice to copies of its input, in forked children, where changes are harmless.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 structural_hash = getattr(tvm.ir, "structural_hash", None) or importlib.import_module("tvm_ffi").structural_hash
 
 MAX_FUNCTIONS_WITH_TEXT = 24
-"""Modules with more functions are not printed to show the change: printing costs more than the pass."""
+"""Modules with more functions are not printed to show the change, because printing takes longer than the pass."""
 CHILD_S = 10
 MAX_RESULT = 1024
 
@@ -62,7 +62,7 @@ class MutationDiagnoser:
             if mutated:
                 self._culprits.append(name)
             return
-        # Report only the first call: an earlier call may have changed the input of a later one.
+        # Report only the first call, because an earlier call may have changed the input of a later one.
         if mutated and self._find_culprit(name) not in self._reported:
             again, twice = apply_again(applied, result), compare_calls(applied, snapshot.text)
             self._report_mutation(name, snapshot, given, result, again, twice)
@@ -120,10 +120,10 @@ def apply_again(apply: Callable[[Any], Any], module: Any) -> str:
 
 
 def compare_calls(applied: Any, text: str | None) -> dict[str, str]:
-    """Return whether two calls on one module give the same result, for each way of calling, on copies of its text.
+    """Return, for each way of calling, whether two calls on copies of one module give the same result.
 
-    This tells a result that depends on earlier calls from a result that depends on the way of calling. Empty if the
-    text cannot be parsed, or a call fails.
+    This distinguishes a result that depends on earlier calls from one that depends on the way of calling. Empty if
+    the text cannot be parsed, or if a call fails.
     """
     members = list(getattr(applied, "passes", None) or [applied])
     if text is None or len(members) != 1:
@@ -145,6 +145,6 @@ def compare_calls(applied: Any, text: str | None) -> dict[str, str]:
 
 
 def _run_in_child(action: Callable[[], str]) -> str:
-    """Return the result of ``action`` in a forked child, up to 1 KiB; empty if it fails."""
+    """Return the result of ``action`` in a forked child, up to 1 KiB. Empty if it fails."""
     data, _ = run_in_child(lambda writer: os.write(writer, action().encode()[:MAX_RESULT]), CHILD_S, MAX_RESULT)
     return data.decode()

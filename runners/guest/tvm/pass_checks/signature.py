@@ -1,7 +1,7 @@
 """Detect calls with old parameters after a pass changed the parameters of the function.
 
-Parameter-lifting passes are the common case. They move part of a function into a new function that has to run first.
-The types may stay the same, so that the call is accepted and computes another result.
+Parameter-lifting passes are the common case. They move part of a function into a new function that must run first.
+The types may remain the same, so that the call is accepted and computes another result.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ that pass, not of the testcase."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter. ``shape`` is None unless the parameter is a tensor of known rank; an extent known only at run time
-    is None. ``fields`` is the length of a tuple; None for other types."""
+    """A parameter. ``shape`` is None unless the parameter is a tensor of known rank. An extent that is known only at
+    run time is None. ``fields`` is the length of a tuple; None for other types."""
 
     name: str
     type: str
@@ -58,7 +58,7 @@ class SignatureChange:
 
     @property
     def preparing(self) -> str | None:
-        """The new function that has to run before the changed function."""
+        """The new function that must run before the changed function."""
         return find_preparing_function(self.function, self.new_functions)
 
 
@@ -91,7 +91,7 @@ def _read_extent(extent: Any) -> int | None:
 
 
 def accepts_arguments(signature: Signature, arguments: tuple[Any, ...]) -> bool:
-    """Return True if the arguments fit in number, rank, known extents and dtype. Unreadable arguments fit."""
+    """True if the arguments fit in number, rank, known extents and dtype. Unreadable arguments fit."""
     return len(signature) == len(arguments) and all(map(_fits_parameter, signature, arguments))
 
 
@@ -131,7 +131,7 @@ class SignatureDiagnoser:
             prepares = first[0].fields if len(first) == 1 else None
             change = SignatureChange(name, function, before, after, new, prepares)
             same = [c for c in self._changes if (c.function, c.before, c.after) == (function, before, after)]
-            # An enclosing pass makes the same change as the pass inside it, but shows the new function as well.
+            # An enclosing pass makes the same change as its inner pass, but also shows the new function.
             for old in same:
                 if len(old.new_functions) < len(new):
                     self._changes.remove(old)
@@ -143,7 +143,7 @@ class SignatureDiagnoser:
     ) -> SignatureChange | None:
         """Check a call of a function that was built from a module with signatures ``built``.
 
-        Return the change that the call ignores, if such calls are repaired; else None.
+        Return the change that the call ignores, if such calls are repaired. Otherwise None.
         """
         self._called.add(function)
         old_way = None
@@ -188,10 +188,10 @@ class SignatureDiagnoser:
 
 
 def split_parameters(change: SignatureChange) -> tuple[list[int], list[int]]:
-    """Return the positions of the old parameters that the function still takes, and of the prepared parameters.
+    """Return the positions of the remaining old parameters, and of the prepared parameters.
 
-    The prepared parameters are the last ones, as many as the preparing function takes. A parameter that this function
-    returns unchanged is also prepared. Without that number, the names decide.
+    The prepared parameters are the last ones. Their number is that of the values that the preparing function takes. A
+    parameter that this function returns unchanged is also prepared. Without the number, the names decide.
     """
     everything = list(range(len(change.before)))
     if change.prepares is not None and change.prepares <= len(everything):

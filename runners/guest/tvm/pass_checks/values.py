@@ -80,7 +80,7 @@ class EqualityDiagnoser:
 
 
 def find_nan_difference(lhs: Any, rhs: Any) -> Json | None:
-    """Return the NaNs of two modules or functions that otherwise have equal text and constants; else None."""
+    """Return the NaNs of two modules or functions with otherwise equal text and constants. Otherwise None."""
     texts = [value.script(show_meta=False) for value in (lhs, rhs)]
     # Ignore the names of modules. Constants appear only as numbers in the text and are compared below.
     left, right = (re.sub(r"^class \w+", "class Module", text, flags=re.MULTILINE) for text in texts)
@@ -124,7 +124,7 @@ def iterate_constants(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _read_constant(node: Expr) -> Any:
-    """Return a tensor constant or number as an array; None for other expressions."""
+    """Return a tensor constant or number as an array. None for other expressions."""
     kind = type(node).__name__
     if kind in CONSTANTS:
         return to_array(node.value if hasattr(node, "value") else node.data)
@@ -200,7 +200,7 @@ class FunctionScope:
     """Bindings of a function, and which of them depend on its parameters."""
 
     def __init__(self, function: Expr) -> None:
-        # Hashed by address: the compiler overloads == of expressions.
+        # Hashed by address, because the compiler overloads == of expressions.
         self._values = {}
         self._live = {hash(parameter): True for parameter in function.params}
         for block in function.body.blocks:
@@ -230,7 +230,7 @@ class FunctionScope:
         return [resolved] * _count_values(getattr(value, "struct_info", None) or getattr(value, "ty", None))
 
     def _resolve_variable(self, value: Expr, depth: int = 0) -> Expr:
-        """Return the expression that ``value`` is bound to, through variables and elements of known tuples."""
+        """Return the expression to which ``value`` is bound, through variables and elements of known tuples."""
         kind = type(value).__name__
         if kind in ("Var", "DataflowVar") and self._values.get(hash(value)) is not None and depth < 256:
             return self._resolve_variable(self._values[hash(value)], depth + 1)

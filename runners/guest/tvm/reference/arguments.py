@@ -1,4 +1,4 @@
-"""Read what a testcase passes to compiled functions, and what they return, as NumPy values."""
+"""Read the arguments and the results of a testcase's compiled functions as NumPy values."""
 
 from __future__ import annotations
 

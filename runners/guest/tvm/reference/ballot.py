@@ -1,7 +1,8 @@
-"""The vote on a testcase's calls. All voters share it: one difference decides, and one silence prevents agreement.
+"""Collect the vote on a testcase's calls. All voters share it: one difference decides, and one silence prevents
+agreement.
 
-The vote goes as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase runs in
-the same process.
+The vote is written as a line of JSON to the file that REPROBOT_FINDINGS names. It is a claim, because the testcase
+runs in the same process.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ AGREES, DIFFERS, UNDEFINED = "agrees", "differs", "undefined"
 
 
 class Ballot:
-    """Collects what the voters say about the calls."""
+    """Collects the votes on the calls."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self.is_decided = False
-        """True if more calls add nothing."""
+        """True if more calls cannot change the vote."""
         self.silent = False
         """True if a call was not evaluated, so that the calls together cannot agree."""
         self._holds = False
         """True if a difference is reported that no call of the testcase showed."""
         self.is_exact = True
-        """False if a call agrees up to rounding only, or a voter cannot tell."""
+        """False if a call agrees only up to rounding, or if a voter cannot decide."""
 
     def report(self, vote: str, summary: str, evidence: dict[str, Any]) -> None:
         """Report a vote. Without other evidence the voter is NumPy."""
@@ -39,7 +40,7 @@ class Ballot:
         self.is_exact = self.is_exact and bool(evidence.get("exact"))
 
     def hold(self, summary: str, evidence: dict[str, Any]) -> None:
-        """Report a difference that no call of the testcase showed: a later difference of a call replaces it."""
+        """Report a difference that no call of the testcase showed. A later difference of a call replaces it."""
         if not self._holds and not self.is_decided:
             self._findings.add(KIND, KIND, summary, {"vote": DIFFERS, **evidence})
             self._holds = True

@@ -1,8 +1,8 @@
 """Compare returned values with NumPy's, evaluated in float64 and in the program's own types.
 
-A value differs only if both evaluations agree with each other and not with the value: where they disagree, the
-program is ill-conditioned, and rounding decides. There, a value is the same only if the program's own types give it:
-a compiler that drops a cast to a narrow type returns the wide value. Between "the same" and "differs" lies a range
+A value differs only if both evaluations agree with each other and not with the value. If they disagree, the program
+is ill-conditioned, and rounding decides. Then a value is the same only if the program's own types give it, because a
+compiler that drops a cast to a narrow type returns the wide value. Between "the same" and "differs" is a range
 without an answer.
 """
 
@@ -23,14 +23,14 @@ _LIMITS = {
     "float8_e4m3fn": (0.13, 0.8),
     "float8_e5m2": (0.26, 0.9),
 }
-"""Type of a result → the error up to which values are the same, and the error from which they differ. Errors are
-relative to the element, plus a twentieth of the largest element."""
+"""Type of a result → the maximum error of equal values, and the minimum error of different ones. Errors are relative
+to the element, plus a twentieth of the largest element."""
 
 
 OWN_ERRORS = 4
-"""How many times the rounding error of NumPy's evaluation in the same type is no more than rounding."""
+"""Multiple of the rounding error of NumPy's evaluation in the same type that still counts as rounding."""
 _NORMAL = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.2e-5}
-"""The smallest number with all digits of a type. Builds may take smaller numbers for zero."""
+"""The smallest number with all digits of a type. Builds may treat smaller numbers as zero."""
 _SMALLEST_NORMAL = _NORMAL["float32"]
 
 
@@ -49,7 +49,7 @@ def compare_values(
     """Return ``SAME``, ``UNCERTAIN`` or ``DIFFERS``, with the first element that differs.
 
     With ``exact``, no rounding explains a difference. With ``alone``, no element is a sum over others, whose order
-    the compiler may choose: then an element differs also by its own size. Subnormal numbers may be zero.
+    the compiler may choose. Then an element may also differ relative to its own size. Subnormal numbers may be zero.
     """
     if isinstance(wide, tuple) or isinstance(returned, tuple):
         if not (isinstance(wide, tuple) and isinstance(returned, tuple) and len(wide) == len(returned)):
@@ -64,7 +64,7 @@ def compare_values(
 
 
 def narrow_floats(value: Value) -> Value:
-    """Return a value with its floats in half precision, which makes the comparison as coarse."""
+    """Return a value with its floats in half precision, which makes the comparison equally coarse."""
     if isinstance(value, tuple):
         return tuple(map(narrow_floats, value))
     array = np.asarray(value)
@@ -112,7 +112,7 @@ def _compare_arrays(
 
 
 def _differs_by_own_size(returned: Any, wide: Any, own: Any, limits: tuple[float, float]) -> Any:
-    """Return True for each element that both evaluations give alike, and of which the result has lost the digits.
+    """Return True for each element on which both evaluations agree and whose digits the result has lost.
 
     An element below the smallest normal number of its type has few digits anyway.
     """
@@ -125,7 +125,7 @@ def _differs_by_own_size(returned: Any, wide: Any, own: Any, limits: tuple[float
 
 
 def _is_float(array: Any) -> bool:
-    """True for the floats of NumPy and of the package ``ml_dtypes``, most of which have no kind of their own."""
+    """True for the floats of NumPy and of the package ``ml_dtypes``, most of which have no own kind."""
     return array.dtype.kind == "f" or array.dtype.name in _LIMITS
 
 

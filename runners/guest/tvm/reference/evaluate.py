@@ -1,7 +1,7 @@
 """Evaluate a Relax function with NumPy, operator by operator, without the compiler's own lowering.
 
-The module is read by reflection alone. With ``widen``, floats are computed in float64; otherwise in their own type.
-A result of another shape or kind than the module states ends the evaluation: the equivalent is then no equivalent.
+The module is read only by reflection. With ``widen``, floats are computed in float64; otherwise in their own type. A
+result whose shape or kind differs from the module's ends the evaluation, because then the equivalent is wrong.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from runners.guest.tvm.reference.operators.basic import Call, CannotEvaluate, Va
 from runners.guest.tvm.reference.operators.table import OPERATORS
 
 Node = Any
-"""Any object of the compiler's IR; the compiler ships no type stubs."""
+"""Any object of the compiler's IR. The compiler has no type stubs."""
 
 MAX_ELEMENTS = 2_000_000
 MAX_CALLS = 2_000
 MAX_DEPTH = 20
 MAX_KERNEL_SECONDS = 5.0
-"""Time for the kernels of one call of a Relax function."""
+"""Time limit for the kernels of one call of a Relax function."""
 CALL_KERNEL = "relax.call_tir"
 _DTYPE = re.compile(r"(?:float|int|uint)(?:8|16|32|64)|bool|bfloat16|float8_\w{1,20}")
 _SMALL = re.compile(r"bfloat16|float8_\w+")
-"""Types of floats that NumPy lacks. Their values are held in float32, and each result is rounded."""
+"""Float types that NumPy lacks. Their values are stored in float32, and each result is rounded."""
 _ROUNDS = "relax.astype"
-"""The operator whose rounding a program asks for: it rounds with ``widen`` too."""
+"""The operator whose rounding a program requests. It rounds with ``widen`` too."""
 
 
 def evaluate_function(
     module: Node, name: str, arguments: Sequence[Value], *, widen: bool, used: set[str] | None = None
 ) -> Value:
-    """Return what a function of a module returns for these arguments, and add the applied operators to ``used``.
+    """Return the result of a module's function for these arguments, and add the applied operators to ``used``.
 
     Raises:
         CannotEvaluate: it uses an operator without an equivalent, or an operator is undefined for its operands.
@@ -102,7 +102,7 @@ class _Evaluation:
         return self._round_result(self._check_result(result, call, name), annotation, name)
 
     def _round_result(self, result: Value, annotation: Node, name: str) -> Value:
-        """Round a result to a type that NumPy lacks, or to a narrow one that a program asks for."""
+        """Round a result to a type that NumPy lacks, or to a narrow type that a program requests."""
         dtype = str(getattr(annotation, "dtype", ""))
         narrow = _SMALL.fullmatch(dtype) is not None
         rounds = name == _ROUNDS if self._wide else narrow
@@ -113,7 +113,7 @@ class _Evaluation:
     def call_kernel(
         self, kernel: Node, inputs: Sequence[Value], outputs: Sequence[Unwritten], sizes: Sequence[int]
     ) -> Value:
-        """Return what a kernel writes into its outputs; a tuple of these if there are several."""
+        """Return the values that a kernel writes into its outputs. A tuple of them if there are several."""
         buffers = ir.list_buffers(kernel)
         given = [_narrow(one, buffers.get(position)) for position, one in enumerate(inputs)]
         left = evaluate_kernel(kernel, [*given, *outputs, *sizes], wide=self._wide, deadline=self._deadline).values
@@ -151,7 +151,7 @@ class _Evaluation:
 
 
 def _narrow(value: Value, buffer: Node | None) -> Value:
-    """Return an input in the type of its buffer: wide values are rounded at the border of a kernel."""
+    """Return an input in the type of its buffer. Wide values are rounded at the border of a kernel."""
     if buffer is None or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
     return value.astype(get_array_type(str(buffer.dtype)))
@@ -160,7 +160,7 @@ def _narrow(value: Value, buffer: Node | None) -> Value:
 class _Body:
     """The values of one function's variables, by hash.
 
-    The compiler compares variables to an expression, not to a bool.
+    A hash is needed, because the compiler's comparison of variables is an expression, not a bool.
     """
 
     def __init__(self, evaluation: _Evaluation, known: dict[int, Value], depth: int) -> None:

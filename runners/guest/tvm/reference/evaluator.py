@@ -1,6 +1,6 @@
-"""Let ONNX's evaluator (``onnx.reference``) compute what ONNX defines.
+"""Compute the results of models with ONNX's evaluator (``onnx.reference``).
 
-It departs from the definitions for some models. The faults are those of onnx 1.23.
+The evaluator differs from ONNX's definitions for some models. The known faults are those of onnx 1.23.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
 
 
 NEWEST_MEANING = 13
-"""The operator set that gave ``Softmax`` and others their meaning of today."""
+"""The operator set that gave ``Softmax`` and others their current meaning."""
 
 
 def translate_model(model: Any) -> Any:
@@ -28,7 +28,7 @@ def translate_model(model: Any) -> Any:
 
 
 def departs_from_definition(model: Any, evaluator: Any) -> bool:
-    """Return True if the evaluator computes a node of the model in another way than ONNX defines.
+    """True if the evaluator computes a node of the model differently from ONNX's definition.
 
     - It pads pools wrongly: at the wrong end for ``SAME_LOWER``, or on another axis.
     - ``LRN`` sums over as many channels as the batch has elements.

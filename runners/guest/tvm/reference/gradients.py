@@ -1,8 +1,8 @@
-"""Compare the gradients that a pass derived with difference quotients of the function that it derived them from.
+"""Compare the gradients that a pass derived with difference quotients of the original function.
 
 ``relax.transform.Gradient`` adds ``f_adjoint`` to a module with ``f``. It returns the results of ``f``, and the
 gradients of its target with respect to some parameters. NumPy's evaluation of ``f_adjoint`` would only repeat a wrong
-derivation, so ``f`` itself is evaluated, in float64, beside some elements of its arguments.
+derivation. So ``f`` itself is evaluated, in float64, near some elements of its arguments.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from runners.guest.tvm.reference.operators.basic import CannotEvaluate, Value, d
 
 SUFFIX = "_adjoint"
 MAX_PLACES = 24
-"""Elements of one gradient that are compared, evenly spread."""
+"""Maximum number of compared elements of one gradient, evenly spread."""
 MAX_SECONDS = 8.0
 MAX_PARAMETERS = 16
-"""Parameters among which those of the gradients are looked for: each choice is tried."""
+"""Maximum number of parameters among which those of the gradients are searched. Each choice is tried."""
 _STEP = 1e-5
 """Distance of the arguments, relative to the element. The quotient's own error is then about 1e-10."""
 _KINK = 1e-3
-"""Difference of the quotients to both sides from which on the function has no derivative there."""
+"""Minimum difference between the quotients on both sides where the function has no derivative."""
 
 Evaluate = Callable[[Sequence[Value]], Value]
 
@@ -57,9 +57,9 @@ def compare_gradients(
 
 
 def _find_parameters(arguments: Sequence[Value], gradients: Sequence[Any]) -> tuple[int, ...]:
-    """Return the places of the parameters that the gradients are for, by shape and in order.
+    """Return the places of the parameters of the gradients, by shape and in order.
 
-    With a gradient for each parameter, their shapes decide nothing: one may be wrong.
+    If each parameter has a gradient, the shapes are not used, because one may be wrong.
     """
     demand(len(arguments) <= MAX_PARAMETERS, "parameters of the gradients")
     floats = [at for at, one in enumerate(arguments) if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
@@ -82,7 +82,7 @@ def _list_places(size: int) -> list[int]:
 def _differentiate(
     evaluate: Evaluate, arguments: Sequence[Value], position: int, places: Sequence[int], deadline: float
 ) -> Iterator[float]:
-    """Yield the derivative of the target by each place of an argument."""
+    """Yield the derivative of the target with respect to each place of an argument."""
     wide = [
         np.asarray(one, "float64") if isinstance(one, np.ndarray) and one.dtype.kind == "f" else one
         for one in arguments
@@ -104,7 +104,7 @@ def _move(arguments: Sequence[Value], position: int, place: int, distance: float
 
 
 def _read_target(results: Value) -> float:
-    """Return the only float scalar among the results: a gradient is one of a scalar."""
+    """Return the only float scalar among the results, because a gradient belongs to a scalar."""
     listed = results if isinstance(results, tuple) else (results,)
     scalars = [one for one in map(np.asarray, listed) if one.shape == () and one.dtype.kind == "f"]
     if len(scalars) != 1 or not np.isfinite(scalars[0]):

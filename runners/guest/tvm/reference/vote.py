@@ -1,18 +1,18 @@
-"""Compare what compiled functions compute with a reference: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
+"""Compare compiled functions with a reference: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
 
-This module has the reference for Relax functions, which is NumPy. ``kernels/watch.py`` has the one for kernels,
-``rewrites/watch.py`` for passes and schedules of the testcase, and ``analyses/watch.py`` for the arithmetic analyzer.
+This module contains the reference for Relax functions, which is NumPy. ``kernels/watch.py`` contains the one for
+kernels, ``rewrites/watch.py`` for passes and schedules of the testcase, and ``analyses/watch.py`` for the arithmetic
+analyzer.
 
-The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy from that
-module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
-change its functions or parameters. The vote is
-``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
-Anything else is no vote. A module that was translated from another format, exported from layers, or made by a pass
-that changed functions, parameters or precision, may be wrong itself: then no vote agrees. Gradients that a pass
-derived are compared with difference quotients. For a module that was
-translated from ONNX, the evaluator of the package ``onnx`` votes instead, on the model itself. Where ONNX's shape
-inference agrees with TVM and not with the evaluator, the evaluator is wrong. The evaluator has no vote on a model
-that it computes in another way than ONNX defines, and never agrees where the testcase asks the evaluator too.
+The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy, from that
+module before the testcase's own passes: passes preserve the meaning of a module, unless they change its functions or
+parameters. The vote is ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and
+returned the same. Otherwise there is no vote. A module that was translated from another format, exported from layers,
+or made by a pass that changed functions, parameters or precision, may be wrong itself. Then no vote agrees. Gradients
+that a pass derived are compared with difference quotients. For a module that was translated from ONNX, the evaluator
+of the package ``onnx`` votes instead, on the model itself. If ONNX's shape inference agrees with TVM and not with the
+evaluator, the evaluator is wrong. The evaluator has no vote on a model that it computes differently from ONNX's
+definition. It never agrees if the testcase uses the evaluator too.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from runners.guest.tvm.testcase import import_compiler, run_testcase, set_script
 MAX_CALLS = 16
 MAX_SECONDS = 20.0
 MAX_NODES = 200
-"""Nodes of a model that ONNX's evaluator, which is slow, computes."""
+"""Maximum number of nodes of a model for ONNX's evaluator, which is slow."""
 EVALUATOR = "ReferenceEvaluator"
 _HALF = re.compile(r"(?<!b)float16")
 _MAKES_KERNELS = re.compile(r"emit_te|call_te|create_prim_func|LegalizeOps|\btopi\b|ir_builder|IRBuilder")
-"""Text of a testcase that lets the compiler write kernels, or writes these without TVMScript."""
+"""Text of a testcase that lets the compiler write kernels, or that writes them without TVMScript."""
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     try:
         Voter(ballot, text).install()
     except Exception as error:
-        # For example, the compiler cannot be imported. The testcase then fails by itself.
+        # For example, the compiler cannot be imported. Then the testcase itself fails.
         ballot.note("no call could be watched", error)
     try:
         importlib.import_module("runners.guest.tvm.reference.kernels.watch").KernelVoter(ballot, file, text).install()
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
         importlib.import_module(f"{home}.rewrites.watch").RewriteVoter(ballot, file, text).install()
         importlib.import_module(f"{home}.analyses.watch").AnalysisVoter(ballot, file).install()
     except Exception as error:
-        # For example, the same.
+        # For example, for the same reason.
         ballot.note("no rewrite or analysis could be watched", error)
     set_script(path, rest)
     return run_testcase(file)
@@ -77,19 +77,19 @@ class Voter:
         self._ballot = ballot
         self._reads_onnx = "from_onnx" in script
         self._asks_evaluator = EVALUATOR in script
-        """True if the testcase asks ONNX's evaluator itself: then a run that fails would not agree with it."""
+        """True if the testcase itself uses ONNX's evaluator. Then a failing run would not agree with it."""
         self._makes_kernels = _MAKES_KERNELS.search(script) is not None
         self._models: dict[int, tuple[Any, Any]] = {}
         """Modules that were translated from ONNX, with their models, by id."""
         self._began = time.monotonic()
         self._depth = 0
         self._origins: dict[int, tuple[Any, Any]] = {}
-        """Module and built object → the module that it was made from, by id. Keeping both alive keeps ids unique."""
+        """Module and built object → its original module, by id. Keeping both alive keeps ids unique."""
         self._remade: dict[int, Any] = {}
-        """Modules that a frontend exported, or that a pass made with other functions, parameters or precision, by id:
-        the compiler may have made them wrong."""
+        """Modules that a frontend exported, or that a pass made with other functions, parameters or precision, by id.
+        The compiler may have made them wrong."""
         self._derived: dict[int, tuple[Any, Any]] = {}
-        """Modules to which a pass added the gradients of functions, each with the module before, by id."""
+        """Modules to which a pass added the gradients of functions, each with the previous module, by id."""
         self._calls = 0
 
     def install(self) -> None:
@@ -132,7 +132,7 @@ class Voter:
         return call
 
     def _ask_evaluator(self, model: Any, name: str, given: list[Any], value: Any) -> bool:
-        """Let ONNX's own evaluator vote on a call. False if it has no vote."""
+        """Let ONNX's own evaluator vote on a call. Return False if it has no vote."""
         parameters = {one.name for one in model.graph.initializer}
         inputs = [one.name for one in model.graph.input if one.name not in parameters]
         if len(inputs) != len(given):
@@ -167,7 +167,7 @@ class Voter:
         return bool(vote != self._compare.UNCERTAIN)
 
     def _has_other_type(self, model: Any, name: str, value: Any) -> bool:
-        """Report a result of another type than the model declares for its output."""
+        """Report a result whose type differs from the model's declaration of its output."""
         declared = model.graph.output[0].type.tensor_type.elem_type
         returned = getattr(value, "dtype", None)
         if not declared or returned is None:  # float64 is equal to None
@@ -191,7 +191,7 @@ class Voter:
         return self._infer_shape(model, given) == tuple(shapes[1] or ())
 
     def _infer_shape(self, model: Any, given: list[Any]) -> tuple[int | None, ...]:
-        """Return the shape that ONNX infers for the only output, None for an unknown extent."""
+        """Return the shape that ONNX infers for the only output. None for an unknown extent."""
         copy = type(model)()
         copy.CopyFrom(model)
         parameters = {one.name for one in copy.graph.initializer}
@@ -205,7 +205,7 @@ class Voter:
         return tuple(one.dim_value if one.HasField("dim_value") else None for one in inferred)
 
     def _departs_from_inference(self, model: Any, name: str, given: list[Any], value: Any) -> bool:
-        """Report a result of another shape than ONNX infers for the model."""
+        """Report a result whose shape differs from the one that ONNX infers for the model."""
         shape, inferred = getattr(value, "shape", None), self._infer_shape(model, given)
         if shape is None or None in inferred or shape == inferred:
             return False
@@ -215,7 +215,7 @@ class Voter:
         return True
 
     def _follow(self, original: Callable[..., Any], position: int) -> Callable[..., Any]:
-        """Wrap a function that makes something from a module: remember what its result was made from."""
+        """Wrap a function that makes an object from a module, and record the module."""
 
         @functools.wraps(original)
         def call(*args: Any, **words: Any) -> Any:
@@ -249,7 +249,7 @@ class Voter:
         return call
 
     def _has_same_functions(self, given: Any, made: Any) -> bool:
-        """True unless a pass changed functions, parameters or precision: then the values may differ for a reason."""
+        """True unless a pass changed functions, parameters or precision. Then the values may differ for a reason."""
         if not isinstance(made, self._tvm.IRModule):
             return True
         narrow = ["float16" in str(module) for module in (given, made)]
@@ -290,12 +290,12 @@ class Voter:
         _, model = self._models.get(id(module), (None, None))
         if model is not None and self._ask_evaluator(model, name, given, value):
             return
-        left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module says otherwise
+        left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module states otherwise
         used: set[str] = set()
         own = self._evaluate.evaluate_function(module, name, given, widen=False, used=used)
         wide = self._evaluate.evaluate_function(module, name, given, widen=True)
         exact = used <= self._exact and not self._evaluate.calls_kernels(module)
-        if _HALF.search(str(module)) and not exact:  # rounding inside decides digits that a wider result still shows
+        if _HALF.search(str(module)) and not exact:  # inner rounding decides digits that a wider result still shows
             value, wide, own = map(self._compare.narrow_floats, (value, wide, own))
         vote, where = self._compare.compare_values(left, tuple(given), tuple(given), "arguments")
         if vote == self._compare.SAME:
@@ -317,7 +317,7 @@ class Voter:
             self._ballot.report(vote, f"{name} returns what NumPy computes from the same module and arguments", {})
 
     def _find_source(self, module: Any, name: str) -> Any:
-        """Return the module with the function whose gradients a pass derived; None for another function."""
+        """Return the module with the function whose gradients a pass derived. None for another function."""
         _, source = self._derived.get(id(module), (None, None))
         names = () if source is None else [one.name_hint for one in source.functions]
         plain = name.removesuffix(self._gradients.SUFFIX)
@@ -341,5 +341,5 @@ class Voter:
             self._ballot.report(vote, f"{name} returns the difference quotients of {plain}", {})
 
     def _is_translated(self, module: str) -> bool:
-        """True for a frontend that the testcase has imported itself: TVM imports none of those for other formats."""
+        """True for a frontend that the testcase itself imported. TVM imports no frontend for other formats."""
         return module.startswith("tvm.relax.frontend.") and module not in self._loaded

@@ -1,13 +1,13 @@
-"""Find the elements that a TIR function reads without having written them, from the function alone.
+"""Find the elements that a TIR function reads but never wrote, from the function alone.
 
 The function is interpreted as written, before any pass: statements in order, loops iteration by iteration. The
 contents of the arguments are unknown, and so are all numbers computed from them; integers that follow from the loops
 are known. So the result holds for all arguments, or, if arguments of a call are given, for that call. No pass can
 influence the result, not even a compiler that loses an initializing store.
 
-Undefined values are followed, as in a memory checker. Copying an undefined value is no fault, and unread padding is
-none either. A use is a fault if the value decides something (an index, a condition, the length of a loop), or ends in
-an argument or in the returned value.
+Undefined values are traced, as in a memory checker. A copy of an undefined value is not a fault, and neither is
+unread padding. A use is a fault if the value decides something (an index, a condition, the length of a loop), or
+reaches an argument or the returned value.
 
 Uncertain memory counts as written: stores with an unknown index or condition, memory with an escaping address or a
 second name, concurrent iterations. Unsupported functions (threads of a device, ``break``, more than ``MAX_STEPS``
@@ -41,7 +41,7 @@ from runners.guest.tvm.uninitialized.memory import (
 )
 
 MAX_STEPS = 400_000
-"""Limit of stores and loop iterations in one function, about 0.5 s. Large tensors exceed the limit."""
+"""Maximum number of stores and loop iterations in one function, about 0.5 s. Large tensors exceed it."""
 PARALLEL, VECTORIZED, THREAD_BINDING = 1, 2, 4
 REDUCTION = 2
 """``IterVar.kCommReduce``."""
@@ -65,8 +65,8 @@ def find_undefined_reads(
 ) -> UndefinedReads:
     """Return the reads and uses of undefined values in ``function``.
 
-    ``fresh`` are the parameters that the caller passes uninitialized. ``given`` are arguments by position, integers
-    and arrays: the result then holds for this call only.
+    ``fresh`` contains the parameters that the caller passes uninitialized. ``given`` contains arguments by position,
+    integers and arrays. With it, the result applies only to this call.
 
     Raises:
         CannotTell: the interpreter does not support the function.
@@ -250,9 +250,9 @@ class FunctionInterpreter(ExpressionCompiler):
         return run_store
 
     def _compile_declaration(self, node: Node) -> Execute:
-        """Compile a second name for memory, which then counts as written."""
+        """Compile a second name for memory. The memory then counts as written."""
         source = getattr(node, "data", None)
-        if source is None:  # until 0.25 the buffer has the variable, which `_get_buffer_slot` finds
+        if source is None:  # until 0.25 the buffer has this variable, which `_get_buffer_slot` finds
             self._get_buffer_slot(node.buffer)
             return lambda variables: None
         escaping = self._compile_expression(source)
@@ -315,7 +315,7 @@ class FunctionInterpreter(ExpressionCompiler):
         return run_block
 
     def _compile_view(self, match: Node) -> Execute:
-        """Compile a second name for part of a buffer, which then counts as written as a whole."""
+        """Compile a second name for part of a buffer. The whole buffer then counts as written."""
         source = self._get_buffer_slot(get_viewed_buffer(match))
         slot = self._get_buffer_slot(match.buffer)
 
@@ -326,7 +326,7 @@ class FunctionInterpreter(ExpressionCompiler):
         return run_view
 
     def _compile_forget(self, node: Node) -> Execute:
-        """Compile the effect of a statement if it is unknown whether, or how often, it runs."""
+        """Compile the effect of a statement of which it is unknown whether, or how often, it runs."""
         if has_early_exit(node):
             return _reject_early_exit
         return self._compile_forget_keys(find_written(node) - find_allocated(node))

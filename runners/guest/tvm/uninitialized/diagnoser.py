@@ -1,8 +1,8 @@
 """Find undefined reads in a testcase's own TIR, in the parser's result and before any pass.
 
-``definedness.py`` finds the undefined reads of a function. The host decides whether a failure results from them: it
-runs the testcase again with the named buffers filled, at their allocation, with one constant and with another. This
-module fills the function as parsed, so that every pass sees the filled program.
+``definedness.py`` finds the undefined reads of a function. The host decides whether they cause a failure: it runs the
+testcase again with the named buffers filled, at their allocation, with one constant and with another. This module
+fills the function as parsed, so that every pass sees the filled program.
 
 The buffers are those that a function allocates, and the outputs of ``call_tir``, which are uninitialized by
 definition. The tensors of a function that the testcase calls itself count as written.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from runners.guest.tvm.uninitialized.memory import UndefinedUse
 
 MAX_CALLS = 2
-"""Limit of calls of one function that are interpreted with their arguments."""
+"""Maximum number of calls of one function that are interpreted with their arguments."""
 MAX_ELEMENTS = 1024 * 1024
 PARSER = "tvm.script.parser.core.entry"
 FILLS: Mapping[str, Callable[[str], Node]] = {
@@ -84,7 +84,7 @@ class UnwrittenDiagnoser:
         return frame is not None and frame.f_code.co_filename == self._path
 
     def _is_own_text(self, program: Any) -> bool:
-        """Return False for text that the compiler printed after a pass or schedule: such text proves no fault."""
+        """Return False for text that the compiler printed after a pass or schedule. Such text proves no fault."""
         if not isinstance(program, str):
             return True
         return _strip_indents(program).strip() in _strip_indents(self._text)
@@ -121,7 +121,7 @@ class UnwrittenDiagnoser:
             self._interpret_function(_get_name(candidates[0], name), candidates[0], (), given)
 
     def _examine_function(self, name: str, function: Node, fresh: Sequence[int]) -> Node:
-        """Examine a function, or fill it in a mode of ``FILLS``. After an error it stays unchanged, with a note."""
+        """Examine a function, or fill it in a mode of ``FILLS``. After an error, keep it unchanged, with a note."""
         self._parsed.setdefault(name, []).append(function)
         if self._fill is None:
             if fresh or find_allocated(function.body):
@@ -167,7 +167,7 @@ def _get_name(function: Node, otherwise: str) -> str:
 
 
 def _read_arguments(function: Node, arguments: tuple[Any, ...]) -> dict[int, Any] | None:
-    """Return the arguments of a call; None if they do not fit the function, or share memory."""
+    """Return the arguments of a call. None if they do not fit the function, or if they share memory."""
     buffers = ir.list_buffers(function)
     if len(arguments) != len(function.params) or len({id(one) for one in arguments}) != len(arguments):
         return None
@@ -218,7 +218,7 @@ def _list_calls(function: Node) -> list[Node]:
 
 
 def _read_outputs(call: Node, module: Node) -> tuple[str, tuple[int, ...]]:
-    """Return the kernel of a call and the positions of its outputs; no outputs if they have values."""
+    """Return the kernel of a call and the positions of its outputs. No outputs if they have values."""
     kernels = [one for one in (call.op, *call.args) if ir.get_kind(one) == "GlobalVar"]
     if not kernels:
         return "", ()

@@ -1,4 +1,4 @@
-"""Static effects of a TIR statement: memory that it may write or allocate, names in it, and early exits."""
+"""Determine static effects of a TIR statement: memory that it may write or allocate, its names, and early exits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_allocated(node: Node) -> frozenset[int]:
 
 
 def has_early_exit(node: Node) -> bool:
-    """Return True if a statement may end a loop or the function early."""
+    """True if a statement may end a loop or the function early."""
     return any(
         ir.get_kind(statement) in ("Break", "Continue", "Return")
         or (
@@ -96,7 +96,7 @@ def find_escaping(expression: Node) -> frozenset[int]:
 
 
 def is_pure(called: Node) -> bool:
-    """Return True if an operator only computes a value. Functions and unknown operators may have effects."""
+    """True if an operator only computes a value. Functions and unknown operators may have effects."""
     try:
         effect = called.get_attr("TCallEffectKind")
     except (AttributeError, RuntimeError, ValueError):
@@ -105,6 +105,6 @@ def is_pure(called: Node) -> bool:
 
 
 def get_viewed_buffer(match: Node) -> Node:
-    """Return the buffer whose part a ``match_buffer`` names."""
+    """Return the buffer of which ``match_buffer`` names a part."""
     region = match.source
     return region.source if hasattr(region, "source") else region.buffer

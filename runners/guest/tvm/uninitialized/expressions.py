@@ -1,8 +1,8 @@
 """Compile TIR expressions to closures that compute known integers, unknown values or undefined values.
 
 A closure takes the list of the function's variables and buffers, so that an expression is compiled once and evaluated
-in every iteration. Integers are computed within the range of their type. Other numbers are only compared, if they are
-given arguments or constants: a processor may round the results of arithmetic in another way.
+in every iteration. Integers are computed within the range of their type. Other numbers are only compared, and only if
+they are given arguments or constants, because a processor may round the results of arithmetic differently.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ExpressionCompiler:
         self._initial: Variables = []
         self._shapes: dict[int, tuple[str, ...]] = {}
         self._at_once: frozenset[int] = frozenset()
-        """Buffers that concurrent iterations write, so that the order of reads is not known."""
+        """Buffers that concurrent iterations write, so that the order of reads is unknown."""
         self._memories: list[Memory] = []
         self._aliased: set[int] = set()
 
@@ -71,7 +71,7 @@ class ExpressionCompiler:
         return memory
 
     def _compile_forget_calls(self, expression: Node) -> Execute:
-        """Compile the effect of an expression that may run or not: unknown code may write the memory passed to it."""
+        """Compile the effect of an expression that may not run. Unknown code may write the memory passed to it."""
         return self._compile_forget_keys(find_escaping(expression))
 
     def _compile_forget_keys(self, keys: frozenset[int]) -> Execute:
@@ -290,7 +290,7 @@ class ExpressionCompiler:
 
 
 def _get_limits(dtype: str) -> tuple[int, int]:
-    """Return the range of an integer type; an empty range for other types, whose values are not computed."""
+    """Return the range of an integer type. An empty range for other types, whose values are not computed."""
     if dtype in ("bool", "uint1"):
         return 0, 1
     bits = dtype.removeprefix("u").removeprefix("int")
@@ -300,7 +300,7 @@ def _get_limits(dtype: str) -> tuple[int, int]:
 
 
 def _round_constant(value: float, dtype: str) -> Value:
-    """Return a constant rounded to its type; unknown for types that numpy does not have."""
+    """Return a constant rounded to its type. Unknown for types that numpy lacks."""
     return float(np.dtype(dtype).type(value)) if dtype in ("float16", "float32", "float64") else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Contents of a buffer during the interpretation of a function: known, unknown or undefined values."""
+"""Store the contents of a buffer during the interpretation of a function: known, unknown or undefined values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Unknown:
-    """A value that was written but is not known."""
+    """A value that was written but is unknown."""
 
 
 UNKNOWN = Unknown()
@@ -16,7 +16,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True)
 class Undefined:
-    """The value of an element that was never written. ``index`` is None if it is not known."""
+    """The value of an element that was never written. ``index`` is None if unknown."""
 
     buffer: str
     index: tuple[int, ...] | None
@@ -37,7 +37,7 @@ class UndefinedUse:
 
 
 class CannotTell(Exception):
-    """The function does something that the interpreter does not support."""
+    """The function uses a feature that the interpreter does not support."""
 
 
 class UseFound(Exception):
@@ -54,11 +54,11 @@ class Memory:
 
     name: str
     extents: tuple[int, ...] | None
-    """None if an extent is not known."""
+    """None if an extent is unknown."""
     fresh: bool
     cells: dict[tuple[int, ...], Value] = field(default_factory=dict)
     given: Any = None
-    """Initial contents, an array of its shape; None if not known."""
+    """Initial contents, an array of the buffer's shape. None if unknown."""
     read_unwritten: bool = False
     """True if an undefined element was read, even without effect."""
 
@@ -89,7 +89,7 @@ class Memory:
             self.cells[index] = value
 
     def count_missing(self) -> int:
-        """Return the number of elements that were never written; 0 if the shape is not known."""
+        """Return the number of elements that were never written. 0 if the shape is unknown."""
         if not self.fresh or self.extents is None:
             return 0
         count = 1

@@ -1,4 +1,4 @@
-"""The diagnosers for failures of IREE, cheapest first, and the comparison of two runs."""
+"""List the diagnosers for failures of IREE, cheapest first, and the comparison of two runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Match the dispatches of two traces, and find the first match with equal inputs and different outputs. Pure.
 
-Names, numbers and positions of dispatches differ between builds and devices, so dispatches are matched by their
-inputs: with the same name without its number if that is unique, else the only dispatch with these inputs.
+Names, numbers and positions of dispatches differ between builds and devices. So dispatches are matched by their
+inputs. The counterpart is the dispatch with the same name without its number, if unique. Otherwise it is the only
+dispatch with these inputs.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from runners.core.failure.tensor_difference import find_differing_values
 from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor
 
 MAX_VALUES = 5_000_000
-"""Most values to compare between inputs with different digests. It bounds the work to seconds for every trace."""
+"""Maximum number of compared values of inputs with different digests. It limits the work to seconds."""
 INPUTS_SHARE = 0.1
-"""Tolerance of inputs, as a share of that of outputs, so that a small difference cannot grow into a finding."""
+"""Tolerance of inputs, as a share of that of outputs. A small difference must not grow into a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ def _group_by_types(dispatches: Sequence[Dispatch]) -> dict[_Types, list[Dispatc
 
 
 def _list_differing_outputs(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
-    """List the outputs that differ, and their differences."""
+    """List the differing outputs, and their differences."""
     for number, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=True)):
         off = _find_differences(one, other, 1.0)
         if off:
@@ -85,7 +86,7 @@ def _list_differing_outputs(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, lis
 def _find_counterpart(
     dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch], inputs: _Inputs
 ) -> Dispatch | None:
-    """Find the same dispatch of the other trace, at any position; None if the match is ambiguous.
+    """Find the same dispatch in the other trace, at any position. None if the match is ambiguous.
 
     ``these`` and ``those`` are the dispatches with its types in its own trace and in the other.
     """
@@ -97,7 +98,7 @@ def _find_counterpart(
     twins = [one for one in these if inputs.are_equal(dispatch, one)]
     if not named:
         return alike[0] if dispatch.inputs and len(alike) == len(twins) == 1 else None
-    # Dispatches of one name may take one tensor and work on different parts of it: then the match is ambiguous.
+    # Dispatches of one name may take one tensor and work on different parts of it. Then the match is ambiguous.
     own = [one for one in twins if one.description == dispatch.description]
     return named[0] if _have_equal_outputs(own) and _have_equal_outputs(named) else None
 
@@ -107,7 +108,7 @@ def _have_equal_outputs(calls: Sequence[Dispatch]) -> bool:
 
 
 class _Inputs:
-    """Comparisons of inputs. An input of which only a part is known never equals another by its values.
+    """Comparisons of inputs. A partly known input never equals another by its values.
 
     Each pair of tensors is compared once, and the number of compared values is bounded: a trace is a claim, and may
     have thousands of dispatches.

@@ -1,4 +1,4 @@
-"""Read the trace of an IREE program's run: its dispatches, with inputs and outputs. A claim, decoded strictly."""
+"""Read the trace of an IREE program's run: its dispatches, with inputs and outputs. The trace is a claim."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _LINES, _TRACES = msgspec.json.Decoder(_Line), msgspec.json.Decoder(_Trace)
 
 
 def read_trace(claims: str) -> Trace | None:
-    """Decode a claim; None if the claim is malformed or too large."""
+    """Decode a claim. None if the claim is malformed or too large."""
     try:
         claimed = _LINES.decode(claims.partition("\n")[0])
         unpacking = zlib.decompressobj()

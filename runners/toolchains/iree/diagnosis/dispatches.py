@@ -34,7 +34,7 @@ def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tup
 
 
 def trace_run(run: ComparedRun, means: Means) -> Trace | None:
-    """Rerun the testcase with its dispatches traced; None if there is no trace, or the results changed with it."""
+    """Rerun the testcase with its dispatches traced. None without a trace, or if tracing changed the results."""
     trace = read_trace(means.run_hook(run.seen.version, _trace_dispatches(run.testcase)))
     untraced = read_tensors(run.seen.excerpt)
     return trace if trace is not None and _are_equal(trace.results, untraced) else None
@@ -92,7 +92,7 @@ def _blame_dispatch(divergence: Divergence, total: int, bad: Observation, good: 
 
 
 def _unravel_index(index: int, kind: str) -> tuple[int, ...]:
-    """Return the indices of a row-major index; empty for a scalar, or if the index is outside the shape."""
+    """Return the indices of a row-major index. Empty for a scalar, or if the index is outside the shape."""
     shape = [int(part) for part in kind.split("x")[:-1]]
     found: list[int] = []
     for extent in reversed(shape):

@@ -1,7 +1,7 @@
 """Bisect the passes of IREE's compiler: search inside the sandbox, and confirm the result outside.
 
-The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its result is a claim. The host runs both
-sides of the claimed boundary itself, and judges them by its own oracle:
+The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox, so its result is a claim. The host itself
+runs both sides of the claimed boundary, and judges them by its own oracle:
 
 - Compilation fails in a pass: ``iree-opt`` with that pass alone on the IR before it must fail as reported, and
   ``iree-opt`` without the pass must read that IR cleanly.
@@ -29,7 +29,7 @@ from runners.core.toolchain.guest import make_launch_step
 from runners.guest.iree.pipelines import parse_pipeline, truncate_pipeline
 
 SEARCH_S = 90.0
-"""Time limit of the search inside. For a compilation of a quarter of a second the search takes 1 to 7 s."""
+"""Time limit of the search inside. If a compilation takes a quarter of a second, the search takes 1 to 7 s."""
 MAX_PASSES = 10_000_000
 BEFORE = "before.mlir"
 EMPTY = "module {}\n"
@@ -48,7 +48,7 @@ _FILE_OPTION = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]
 
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """The search's claim; other fields are ignored."""
+    """The search's claim. Other fields are ignored."""
 
     level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase", "written"]
     step: Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -145,9 +145,9 @@ def _confirm_pass(
 def _confirm_setup(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """Confirm that a pass fails on every input. Only a pass that the command line lists, or a flag adds, qualifies.
+    """Confirm that a pass fails on every input. The command line must list the pass, or a flag must add it.
 
-    A flag may add a pass that has the flag's file as its option. Then the failure must be gone without the flag.
+    A flag may add a pass with the flag's file as its option. Then the failure must be gone without the flag.
     """
     step = testcase.steps[claim.step]
     if not claim.passed or claim.written not in claim.pipeline or BEFORE in testcase.files:
@@ -181,7 +181,7 @@ def _confirm_setup(
 
 
 def _find_file_flag(claim: _Evidence, step: tuple[str, ...]) -> str | None:
-    """Return the flag of ``step`` with the file of the claimed pass's only option."""
+    """Return the flag of ``step`` whose file is the only option of the claimed pass."""
     written = _FILE_OPTION.fullmatch(claim.written)
     if written is None:
         return None
@@ -201,7 +201,7 @@ def _run_pass_alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> s
 
 
 def _confirm_by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
-    """Compile to the phase of the pass, and to the phase before, for a pass that cannot run alone.
+    """Compile to the phase of the pass, and to the previous phase, for a pass that cannot run alone.
 
     Return the confirmation, or "".
     """
@@ -219,12 +219,12 @@ def _confirm_by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) ->
 def _compile_until(
     phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe
 ) -> Observation:
-    """Run the steps before the failing step, and ``step`` in its place, which stops after a phase."""
+    """Run the steps before the failing step, then ``step`` instead of it, which stops after a phase."""
     return observe(_with_steps(testcase, (*testcase.steps[: claim.step], (*step, f"--compile-to={phase}"))))
 
 
 def _find_deciding_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
-    """Return the claimed flag of the failing step if compilation is clean without that flag, else ""."""
+    """Return the claimed flag of the failing step if the compilation is clean without it, else ""."""
     step = testcase.steps[claim.step]
     if not claim.option.startswith("--") or claim.option not in step[1:]:
         return ""
@@ -306,7 +306,7 @@ def _confirm_llvm_pass(
 def _confirm_written_pass(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """Confirm a guilty pass of the command line's own pipeline, which the host shortens to the claimed counts."""
+    """Confirm a culprit pass of the command line's own pipeline, which the host shortens to the claimed counts."""
     step = testcase.steps[claim.step]
     flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
     passes = parse_pipeline(text) if flag.startswith("--") else []

@@ -1,10 +1,10 @@
-"""Find a ``tensor.empty``, whose elements are undefined, that an MLIR testcase reads. Pure, by the text.
+"""Find a ``tensor.empty`` that an MLIR testcase reads. Its elements are undefined. Pure, by the text.
 
-A tensor counts if an operation certainly reads it as it is: an operation that adds to its output (a matrix product, a
-convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value, ``tensor.extract``, an operation
-with the tensor as an input whose elements matter. A tensor that is filled first gets
-another name, and does not count. An insertion counts if a part is inserted and the function returns the whole.
-Tensors carried through a loop are ignored.
+A tensor counts if an operation certainly reads it unchanged: an operation that adds to its output (a matrix product,
+a convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value, ``tensor.extract``, or an
+operation with the tensor as an input whose elements matter. A tensor that is filled first gets another name, and does
+not count. An insertion counts if a part is inserted and the function returns the whole. Tensors that are carried
+through a loop are ignored.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 from runners.core.toolchain.memory_fills import decide_origin
 
 MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
-"""Limits, so that no text makes the search slow: characters of a file, tensors of a file, operations after a
-``tensor.empty``, characters of a region."""
+"""Limits, so that no text makes the search slow: characters of a file, ``tensor.empty`` operations of a file,
+operations after each of them, characters of a region."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
@@ -85,7 +85,7 @@ class Unwritten:
 
 
 def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with a ``tensor.empty`` that it reads replaced by constants."""
+    """Run the testcase with constants instead of a ``tensor.empty`` that it reads."""
     unwritten = find_unwritten(failure.testcase)
     if unwritten is None:
         return NOTHING_FOUND
@@ -110,13 +110,13 @@ def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_unwritten(testcase: Testcase) -> Unwritten | None:
-    """Return the first ``tensor.empty`` that is read; None without one."""
+    """Return the first ``tensor.empty`` that is read. None without one."""
     if testcase.kind is not TestcaseKind.COMMAND_LINE:
         return None
     for file, text in testcase.files.items():
         if not file.endswith(".mlir") or len(text) > MAX_CHARS:
             continue
-        # Comments become blanks, so that offsets stay.
+        # Comments become blanks, so that offsets do not change.
         code = _COMMENT.sub(lambda found: " " * len(found[0]), text)
         for empty in islice(_EMPTY.finditer(code), MAX_EMPTY):
             for operation, at in _find_readers(code, empty):
@@ -168,7 +168,7 @@ _INSERT = re.compile(
 
 
 def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
-    """True if a part is inserted into the tensor, and the function returns the whole, with elements never written."""
+    """True if a part is inserted into the tensor, and the function returns all of it, unwritten elements included."""
     start, stop, end = place
     found = _INSERT.search(code, start, stop)
     if found is None or found["into"] != name:

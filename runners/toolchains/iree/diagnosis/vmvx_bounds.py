@@ -14,14 +14,14 @@ _OUT_OF_RANGE = re.compile(
     r"OUT_OF_RANGE; [^\n]{0,120}\(offset=(?P<offset>\d{1,20}), length=(?P<length>\d{1,20})"
     r"[^\n]{0,60}?buffer (?:byte_)?length=(?P<extent>\d{1,20})\)"
 )
-"""The message of 3.13.0. Older releases print less."""
+"""The message of 3.13.0. Older releases print a part of it."""
 
 
 def check_bounds(failure: Failure, means: Means) -> Diagnosis:
     """Run the same program and inputs on ``vmvx``.
 
-    The run does not show whether the program or the compiler makes the access, so the finding blames neither. A
-    program that the interpreter computes to its end makes none: then no run is made.
+    The run does not show whether the program or the compiler makes the access, so the finding blames neither. If the
+    interpreter computes the program to its end, the program makes no such access, and no run is made.
     """
     failing = failure.seen
     if compute_program(failure.testcase) is not None:

@@ -1,8 +1,8 @@
-"""Notations of MLIR that releases of IREE no longer read, and the notations that replaced them. Pure.
+"""Replace notations of MLIR that releases of IREE no longer read. Pure.
 
-Each rule writes the same operation in its later form. A rule that would need a value, a type or an attribute that the
-old form does not give leaves the text as it is: the release then refuses the text, and no wrong text is run.
-Names that moved as whole words are in ``drift.py``.
+Each rule writes the same operation in its later form. If the old form lacks a value, a type or an attribute that the
+new form needs, the text is unchanged. Then the release rejects the text, and no wrong text is run. Names that moved
+as whole words are in ``drift.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Notations of IREE's own dialects. Pure."""
+"""Define the notations of IREE's own dialects. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOADED = re.compile(r"\bhal\.interface\.constant\.load(?:\[(\d+)\]|[^\n]{0,2000
 
 
 def _find_layout(text: str) -> str | None:
-    """Return the only layout of the text; without one, as many buffers as are bound and constants as are loaded."""
+    """Return the only layout of the text. Without one, return a layout of the bound buffers and loaded constants."""
     layouts = set(_LAYOUT_ALIAS.findall(text))
     if layouts:
         return layouts.pop() if len(layouts) == 1 else None

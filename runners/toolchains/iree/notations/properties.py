@@ -1,8 +1,9 @@
-"""Notations that IREE 3.12.0 and 3.13.0 changed: where an operation's own attributes stand, and pipelines. Pure.
+"""Define notations that IREE 3.12.0 and 3.13.0 changed: the place of an operation's own attributes, and pipelines.
+Pure.
 
-MLIR's printer and parser began to tell an operation's own attributes from those that anyone may add in the autumn of
-2026. IREE 3.12.0 has the words of ``memref`` and ``vector``, and 3.13.0 reads no own attribute in ``{…}`` at all. The
-operations were found by parsing IREE's own tests of August 2026 with both releases.
+In the autumn of 2026, MLIR's printer and parser began to distinguish an operation's own attributes from those that
+anyone may add. IREE 3.12.0 has the words of ``memref`` and ``vector``. 3.13.0 reads no own attribute in ``{…}`` at
+all. The operations were found by parsing IREE's own tests of August 2026 with both releases.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Collection, Iterator
 from runners.toolchains.iree.notations.rule import Notation, date_rules, make_rename
 
 _BODY = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,2000}\}){0,2000}\}){0,8000}"
-"""The text of a dictionary, with two more levels of braces in it."""
+"""The text of a dictionary, with two more levels of braces inside."""
 _HEAD = r"(?:[^{}\n]|\n(?=\s*(?:\{|(?:ins|outs|layout|into|attributes)\b))){0,1000}?"
 """The rows of an operation above its dictionary."""
 
@@ -42,7 +43,7 @@ _OWN = {
 
 
 def _write_own(found: re.Match[str]) -> str | None:
-    """Return the operation with its own attributes in ``<{…}>``, and the others where they stood."""
+    """Return the operation with its own attributes in ``<{…}>``, and the others in their old place."""
     own, others = _divide(found["body"], _OWN[found["op"]])
     if not own:
         return None
@@ -58,14 +59,14 @@ def _write_behind_region(found: re.Match[str]) -> str | None:
 
 
 def _divide(body: str, names: Collection[str]) -> tuple[list[str], list[str]]:
-    """Return the entries of a dictionary with one of these names, and the others."""
+    """Return the entries of a dictionary with one of these names, and the other entries."""
     entries = list(_split_entries(body))
     own = [one for one in entries if re.split(r"[\s=]", one, maxsplit=1)[0] in names]
     return own, [one for one in entries if one not in own]
 
 
 def _split_entries(body: str) -> Iterator[str]:
-    """Yield the entries of a dictionary: the text between commas that stand in no bracket."""
+    """Yield the entries of a dictionary: the text between commas outside brackets."""
     depth, begin = 0, 0
     for at, char in enumerate(body):
         if char in "([{<":
@@ -116,13 +117,13 @@ def _write_words(found: re.Match[str]) -> str | None:
     if not own:
         return None
     form = "{0}({1})" if found["op"] in ("memref.load", "memref.store") else "{0} = {1}"
-    pairs = sorted(one.partition("=")[::2] for one in own)  # the parser takes them in this order
+    pairs = sorted(one.partition("=")[::2] for one in own)  # the parser requires this order
     words = " ".join(form.format(name.strip(), value.partition(":")[0].strip()) for name, value in pairs)
     return f"{found['op']}{found['head']}{words}" + (f" {{{', '.join(others)}}}" if others else "")
 
 
 def _write_strided(found: re.Match[str]) -> str | None:
-    """Write the lists of a strided slice behind its operands, in the order in which the parser takes them."""
+    """Write the lists of a strided slice after its operands, in the parser's order."""
     own, others = _divide(found["body"], _LENGTHS)
     if others or not own:
         return None
@@ -160,7 +161,7 @@ _ELEMENTWISE = (
     *("add", "sub", "mul", "div", "div_unsigned", "max", "min", "powf", "exp", "log", "abs", "ceil", "floor", "negf"),
     *("reciprocal", "round", "sqrt", "rsqrt", "square", "tanh", "erf", "select"),
 )
-"""Operations of linalg with a name of their own until 3.12.0."""
+"""Operations of linalg that had their own names until 3.12.0."""
 _NAMED = (
     Notation(
         old="linalg.add, linalg.exp, …",
@@ -192,7 +193,7 @@ _PIPELINE_WORDS = {
 
 
 def _write_pipeline(found: re.Match[str]) -> str | None:
-    """Return the attribute in the place of a keyword: ``CPUDefault`` → ``#iree_cpu.pipeline<Default>``."""
+    """Return the attribute that replaces a keyword: ``CPUDefault`` → ``#iree_cpu.pipeline<Default>``."""
     word = found["word"]
     if word in _PIPELINE_WORDS:
         return f"{found['head']}{_PIPELINE_WORDS[word]}"

@@ -1,4 +1,4 @@
-"""The form of a rule that writes one notation of MLIR in its later form. Pure."""
+"""Define the form of a rule that writes one notation of MLIR in its later form. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 OLDEST = "2.9.0"
-"""The first numbered release. Notations of earlier years are refused by every numbered release."""
+"""The first numbered release. Every numbered release rejects notations of earlier years."""
 EARLIEST = "20230209.425"
-"""The earliest build that runs here. Notations of 2021 and 2022 are refused by every build."""
+"""The earliest build that runs here. Every build rejects notations of 2021 and 2022."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +22,11 @@ class Notation:
     pattern: re.Pattern[str]
     write: Callable[[re.Match[str]], str | None]
     gone_in: str = OLDEST
-    """First release that refuses the old notation and reads the new one, found by parsing with every release."""
+    """First release that rejects the old notation and reads the new one, found by parsing with every release."""
 
 
 def date_rules(rules: Sequence[Notation], gone_in: str) -> tuple[Notation, ...]:
-    """Return the rules with ``gone_in`` for those that have no release of their own."""
+    """Return the rules. Those without their own release get ``gone_in``."""
     return tuple(replace(rule, gone_in=gone_in) if rule.gone_in == OLDEST else rule for rule in rules)
 
 
@@ -37,7 +37,7 @@ _SHAPED = re.compile(r"(?P<kind>tensor|memref|vector)<(?P<shape>(?:(?:\d+|\?)x)*
 
 
 def read_shape(text: str) -> tuple[str, list[str], str] | None:
-    """Return kind, dimensions and element of a shaped type without encoding or layout; None for any other type."""
+    """Return kind, dimensions and element of a shaped type without encoding or layout. None for any other type."""
     found = _SHAPED.fullmatch(text)
     if found is None or "," in found["element"] or "[" in found["shape"]:
         return None
@@ -48,7 +48,7 @@ _OPERATION = re.compile(r"(?<![\w.#!@%<])\"?([a-z_]\w*)\.[a-z_][\w-]*")
 
 
 def find_dialect(found: re.Match[str]) -> str:
-    """Return the dialect of the operation that an attribute belongs to: the last operation before it."""
+    """Return the dialect of the operation of an attribute: the last operation before it."""
     before = found.string[max(0, found.start() - 2_000) : found.start()]
     operations = _OPERATION.findall(before)
     return operations[-1] if operations else ""

@@ -1,4 +1,4 @@
-"""Notations of MHLO and of early StableHLO. Pure."""
+"""Define the notations of MHLO and of early StableHLO. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HLO = """
     shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tanh torch_index_select
     transpose triangular_solve tuple unary_einsum uniform_dequantize uniform_quantize while xor
 """
-"""Operations that StableHLO took over from MHLO with their meaning. MHLO's own operations are left as they are."""
+"""Operations that StableHLO adopted from MHLO with their meaning. MHLO's own operations are unchanged."""
 _NAMES = sorted(_HLO.split(), key=len, reverse=True)
 
 _ARRAYS = """
@@ -37,7 +37,7 @@ _ARRAYS = """
     window_dilations window_dimensions window_strides window_reversal known_expanding_dimensions
     known_nonexpanding_dimensions
 """
-"""Attributes that were tensors (``dense<…>``) until 2023, and are arrays since."""
+"""Attributes that were tensors (``dense<…>``) until 2023 and are arrays since then."""
 _ENUMS = {
     "comparison_direction": "comparison_direction",
     "compare_type": "comparison_type",
@@ -66,7 +66,8 @@ _DENSE = re.compile(r"dense<(?P<items>[^<>]{0,400})>\s*:\s*tensor<(?P<count>\d+)
 
 
 def _read_dimensions(fields: str) -> dict[str, str] | None:
-    """Read the dictionary that held dimension numbers until 2021. None if a value is no number and no dense array."""
+    """Read the dictionary that contained dimension numbers until 2021. None unless all values are numbers or dense
+    arrays."""
     read: dict[str, str] = {}
     for part in re.split(r",\s*(?=\w+ = )", fields.strip()):
         name, _, value = part.partition(" = ")
@@ -110,7 +111,7 @@ def _write_dimensions(found: re.Match[str]) -> str | None:
 
 
 def _write_layout(fields: dict[str, str], first: str, second: str, spatial: str, letter: str) -> str | None:
-    """Write ``[b, 0, 1, f]`` from the places of its letters and of its spatial dimensions."""
+    """Write ``[b, 0, 1, f]`` from the positions of its letters and of its spatial dimensions."""
     places = [place.strip() for place in fields.get(spatial, "").strip("[]").split(",") if place.strip()]
     if first not in fields or second not in fields:
         return None

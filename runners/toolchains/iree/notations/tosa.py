@@ -1,7 +1,7 @@
-"""Notations of TOSA. Pure.
+"""Define the notations of TOSA. Pure.
 
-Until 3.2.0, TOSA gave shapes, zero points and shifts as attributes. Since 3.3.0 they are operands: constants, which
-stand in the line of their operation, so that later lines keep their numbers.
+Until 3.2.0, TOSA gave shapes, zero points and shifts as attributes. Since 3.3.0 they are operands: constants. These
+are written in the line of their operation, so that later lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class _Operation:
     def write(
         self, made: tuple[tuple[str, str, str], ...], attributes: Mapping[str, str], *, operands: int | None = None
     ) -> str:
-        """Write the operation with further operands, each a name, an operation and a type, in front of it.
+        """Write the operation with further operands before it. Each has a name, an operation and a type.
 
-        ``operands``: the number of its own operands that it keeps; None for all.
+        ``operands`` is the number of its own operands that it keeps. None for all.
         """
         stem = re.sub(r"\W", "_", self.result.lstrip("%"))
         names = [f"%tosa_{stem}_{name}" for name, _, _ in made]
@@ -166,7 +166,7 @@ def _write_zero_points(one: _Operation) -> str | None:
 
 
 def _add_accumulator(one: _Operation, attributes: dict[str, str]) -> dict[str, str]:
-    """Add the type of the accumulator where it was implied: the widest that the input's type allows."""
+    """Add the type of the accumulator if it was implied: the widest that the input's type allows."""
     if one.name not in _ACCUMULATES or "acc_type" in attributes:
         return attributes
     element = _read_element(one.types[0])
@@ -189,7 +189,7 @@ _CONSTANT = (
 
 
 def _read_constant(one: _Operation, place: int) -> list[str] | None:
-    """Return the numbers of an operand that is a constant."""
+    """Return the numbers of a constant operand."""
     written = list(re.finditer(_CONSTANT.format(name=re.escape(one.operands[place])), one.text, re.M))
     if len(written) != 1:
         return None
@@ -220,7 +220,7 @@ def _make_list(name: str, items: list[str], element: str) -> tuple[str, str, str
 
 
 def _write_rescale(one: _Operation) -> str | None:
-    """Write factors and zero points as operands, and name the way of rounding. Older forms have signed values."""
+    """Write factors and zero points as operands, and the name of the rounding. Older forms have signed values."""
     given = {key: value.partition(" ")[0] for key, value in one.attributes.items()}
     factors, shifts = (_read_array(one.attributes.get(name, "")) for name in ("multiplier", "shift"))
     elements = _read_element(one.types[0]), _read_element(one.to)
@@ -239,7 +239,7 @@ def _write_rescale(one: _Operation) -> str | None:
 
 
 def _write_fully_connected(one: _Operation) -> str | None:
-    """Write the convolution with a window of one element, which took the place of the operation in TOSA.
+    """Write the convolution with a window of one element, which replaced the operation in TOSA.
 
     Later rules write its parts in the forms of the release.
     """
@@ -287,7 +287,7 @@ def _write_enum(found: re.Match[str]) -> str | None:
 
 
 def _write_generic(found: re.Match[str]) -> str:
-    """Write an operation in the form that every release reads. 3.13.0 has its attributes in front of the colon."""
+    """Write an operation in the form that every release reads. In 3.13.0, its attributes are before the colon."""
     attributes = re.sub(
         r"\b(rounding_mode|nan_mode|mode) = ([A-Z_]+)\b",
         lambda one: f"{one[1]} = #tosa.{_ENUMS[one[1]]}<{one[2]}>",

@@ -1,4 +1,4 @@
-"""Notations of MLIR's own dialects: the standard dialect, linalg, tensor, vector. Pure."""
+"""Define the notations of MLIR's own dialects: the standard dialect, linalg, tensor, vector. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STD = {
     "tensor_from_elements": "tensor.from_elements",
     **{"alloc": "memref.alloc", "load": "memref.load"},
 }
-"""Operations of the dialect ``std``, which was split up in 2021 and 2022, and their names since."""
+"""Operations of the dialect ``std``, which was split in 2021 and 2022, and their later names."""
 _STD_TERMINATORS = {"br": "cf.br", "cond_br": "cf.cond_br", "assert": "cf.assert"}
 _BEFORE_OPERANDS = r'(?=\s+(?:[%"\-\d@]|dense|true\b|false\b|s[lg][te]\b|u[lg][te]\b|o\w\w\b|eq\b|ne\b))'
 
@@ -114,7 +114,7 @@ def _write_fill(found: re.Match[str]) -> str | None:
 
 
 def _write_output_shape(found: re.Match[str]) -> str | None:
-    """Add the sizes of the result, which have to be static: a dynamic size would need a value of its own."""
+    """Add the sizes of the result, which must be static: a dynamic size would need another value."""
     result = read_shape(found["result"])
     if result is None or "?" in result[1] or "output_shape" in found[0]:
         return None
@@ -211,7 +211,7 @@ _LINALG = (
 
 
 def _write_extract(found: re.Match[str]) -> str | None:
-    """Add the type of the extracted element or vector, which was left out."""
+    """Add the omitted type of the extracted element or vector."""
     whole = read_shape(found["type"])
     places = [place for place in found["places"].split(",") if place.strip()]
     if whole is None or len(places) > len(whole[1]):

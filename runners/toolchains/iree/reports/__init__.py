@@ -1,4 +1,4 @@
-"""The vocabulary of bug reports about IREE."""
+"""Define the vocabulary of bug reports about IREE."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _PYTHON = re.compile(
 )
 _PROSE = re.compile(r"\b(llvm-cpu|vmvx|vulkan-spirv|metal-spirv|local-task|local-sync)\b", re.I)
 _FLAGS = re.compile(r"--?iree-(hip|rocm|cuda|vulkan|metal)-")
-"""Flags of one backend. They name the device of a command without a target."""
+"""Flags of one backend. They identify the device of a command without a target."""
 _CHIPS = (
     (re.compile(r"\bgfx[0-9a-f]{3,4}\b|\bMI\d{2,3}[AX]?\b|\bROCm\b|\bHIP\b|\bAMD ?GPU\b|\bRadeon\b", re.I), "hip"),
     (
@@ -28,21 +28,21 @@ _CHIPS = (
     (re.compile(r"\bMetal\b"), "metal"),
     (re.compile(r"\bGPU[ -]only\b|\bonly (?:on )?(?:the )?GPUs?\b", re.I), "cuda"),
 )
-"""Words of a title, and the device that they name. A report that names no vendor gets the one that ``gpu`` means."""
+"""Words of a title, and the device that they name. Without a vendor, a report gets the device of ``gpu``."""
 _CPU = re.compile(r"\b(?:LLVM ?)?CPU\b|\bx86(?:_64)?\b|\bAVX|\bAArch64\b|\bRISC-?V\b", re.I)
 _GPU = re.compile(r"\bGPUs?\b", re.I)
 """A title with both words compares the two."""
 _EXACT_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b|\bMI\d{3}[AX]?\b", re.I)
-"""Chips that only IREE's own targets name. In prose, other chips are often just the reporter's machine."""
+"""Chips that only IREE's own targets name. Other chips in prose are often only the reporter's machine."""
 _TARGETS = re.compile(r"#hal\.executable\.target<\"([\w-]+)\"|#hal\.device\.target<\"([\w-]+)\"")
 
 
 def read_devices(text: DeviceText) -> NamedDevices:
-    """Return the backends and the run-time devices in flags and calls.
+    """Return the backends and the run-time devices of flags and calls.
 
-    Without any, return those of the quoted output, else of title and prose.
+    Without any, return those of the quoted output, else those of title and prose.
 
-    Beside a script, words count only if the script compiles.
+    If there is a script, words count only if it compiles.
     """
     code = text.python or text.commands
     found: dict[str, None] = {}
@@ -52,7 +52,7 @@ def read_devices(text: DeviceText) -> NamedDevices:
     in_python = _PYTHON.findall(code)
     for listed, *_ in in_python:
         found.update(dict.fromkeys(re.findall(r"[\w-]+", listed)))
-    if not found:  # a script's driver adds no device to the backend that it compiles for
+    if not found:  # a script's driver adds no device to its compiled backend
         found.update((name, None) for _, *single in in_python for name in single if name)
     found.update(dict.fromkeys(_DEVICE.findall(code)))
     found.update((one or other, None) for one, other in _TARGETS.findall(code))
@@ -89,6 +89,6 @@ def _correct_name(name: str) -> str:
 
 
 def _find_device(name: str) -> str | None:
-    """Return the device of a name; for a misspelt name (``metal-spire``), the device of its first word."""
+    """Return the device of a name. For a misspelt name (``metal-spire``), return the device of its first word."""
     family = name.partition("-")[0]
     return _NAMES.get(name) or (_NAMES.get(family) if family in _ACCELERATORS else None)

@@ -1,4 +1,4 @@
-"""Read the functions that a text declares, and generate inputs of the types of their arguments."""
+"""Read the functions that a text declares, and generate inputs of their argument types."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_SIGNATURE_CHARS = 20_000
 def generate_inputs(argv: Sequence[str], text: str) -> tuple[str, ...] | None:
     """Return the flags that pass generated inputs to the function that a run calls.
 
-    Empty if the call passes inputs, or if the function takes none. None if a type has no generated value: a dynamic
-    extent, or an element that the runner reads in another notation.
+    Empty if the call passes inputs, or if the function takes none. None if no value can be generated for a type,
+    because of a dynamic extent or an element that the runner reads in another notation.
     """
     if any(_INPUT.match(word) for word in argv):
         return ()
@@ -54,7 +54,7 @@ SMALL = "8"
 def choose_extents(text: str, told: str) -> str:
     """Return MLIR with an extent for each dynamic one: that of a static shape of the same form, else `SMALL`.
 
-    ``told`` is the text of the report, whose shapes count first. The result is only read for its types.
+    ``told`` is the text of the report. Its shapes are preferred. Only the types of the result are used.
     """
     shapes = [found[0].split("x")[:-1] for found in _TOLD_SHAPE.finditer(f"{told[:100_000]}\n{text[:100_000]}")]
 
@@ -100,7 +100,7 @@ def list_functions(text: str) -> tuple[Function, ...]:
 
 
 def find_called(argv: Sequence[str]) -> str | None:
-    """Return the function that a command names; None if the command names none."""
+    """Return the function that a command names. None if it names none."""
     return next((found["name"] for word in argv if (found := _CALLED.match(word))), None)
 
 
@@ -132,7 +132,7 @@ def _read_type(argument: str) -> str:
 
 
 def write_value(kind: str) -> str | None:
-    """Return a value of a type, as the runner reads it; None for a type without a generated value."""
+    """Return a value of a type, as the runner reads it. None for a type without a generated value."""
     if kind in _FLOATS:
         return "0.5"
     if _INTEGERS.match(kind):

@@ -1,7 +1,8 @@
-"""Crash reproducers: MLIR that a crashing compiler writes together with the passes that crash.
+"""Read crash reproducers: MLIR that a crashing compiler writes together with the passes that crash.
 
-Since 2022 the passes stand in a resource of the file, which ``iree-opt --run-reproducer`` reads. Earlier files hold
-the flags of a call in a comment. Today's ``--run-reproducer`` ignores that comment: it would run no pass and succeed.
+Since 2022, a resource of the file contains the passes, and ``iree-opt --run-reproducer`` reads it. Earlier files
+contain the flags of a call in a comment. Today's ``--run-reproducer`` ignores that comment: it would run no pass and
+succeed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ _FLAG = "--run-reproducer"
 _RESOURCE = re.compile(r"^\s{0,20}external_resources\s{0,8}:\s{0,8}\{\s{0,80}mlir_reproducer\s{0,8}:", re.M)
 _COMMENT = re.compile(r"^//[ \t]{0,8}configuration:[ \t]{1,8}(?P<flags>--?\w[^\n]{1,16000})$", re.M)
 _HEAD_CHARS = 20_000
-"""The comment is the file's first line; a notice of the reporter may stand above it."""
+"""Maximum position of the comment. It is the file's first line, but the reporter may put a notice above it."""
 
 
 def _run_recorded_passes(text: str, name: str) -> Step | None:
-    """Return the call that runs the passes recorded in a crash reproducer; None for other MLIR."""
+    """Return the call that runs the passes recorded in a crash reproducer. None for other MLIR."""
     if _RESOURCE.search(text):
         return ("iree-opt", _FLAG, name)
     found = _COMMENT.search(text[:_HEAD_CHARS])
@@ -29,7 +30,7 @@ def _run_recorded_passes(text: str, name: str) -> Step | None:
 
 
 def _split_flags(line: str) -> tuple[str, ...]:
-    """Split the recorded flags as a shell does, without an output file; empty if a quote is not closed."""
+    """Split the recorded flags like a shell, without an output file. Empty if a quote is not closed."""
     try:
         words = shlex.split(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""IREE's programs in the command lines of reports."""
+"""Describe IREE's programs in the command lines of reports."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _TARGET_IN_TEXT = re.compile(
 
 
 def _choose_target(argv: Sequence[str], text: str, device: str) -> str | None:
-    """Return the flag for ``device`` if a call compiles to the end, and names no target in its flags or its input.
+    """Return the flag for ``device`` if a call compiles completely, and names no target in its flags or its input.
 
-    Without a target, every release refuses to compile a program that has a dispatch.
+    Without a target, every release rejects a program that has a dispatch.
     """
     if argv[0] != "iree-compile" or any(_NAMES_TARGET.match(word) or _EARLY_PHASE.match(word) for word in argv):
         return None
@@ -56,9 +56,9 @@ _LOCAL_BACKENDS = "--iree-hal-local-target-device-backends"
 
 
 def _complete_target(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the flag of the code generator that the device ``local`` needs, if a call does not give the flag.
+    """Return the flag of the code generator that the device ``local`` needs, if a call lacks it.
 
-    All releases refuse the device without it: "does not provide any executable targets".
+    All releases reject the device without it: "does not provide any executable targets".
     """
     local = any(re.match(r"--?iree-hal-target-device=local\b", word) for word in argv)
     given = any(word.lstrip("-").startswith(_LOCAL_BACKENDS[2:]) for word in argv)
@@ -99,7 +99,7 @@ def _knows_flag(program: str, word: str) -> bool:
 
 @cache
 def _load_flags(program: str) -> frozenset[str]:
-    """Return the flags of IREE and of MLIR that some release of a program knows, by the releases' own help."""
+    """Return the flags of IREE and of MLIR that some release of a program knows, from the releases' own help."""
     document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
     runs: tuple[str, ...] = (
         ("iree-run-module",) if program in ("iree-benchmark-module", "iree-check-module") else ("iree-compile",)
@@ -112,7 +112,7 @@ def _load_flags(program: str) -> frozenset[str]:
 
 _FLAG = re.compile(r"(?<![\w-])--iree-[a-z0-9-]{3,80}(?:=[\w.,+-]{1,80})?(?![\w=])")
 _OF_TARGET = re.compile(r"--iree-hal-|--iree-[\w-]*(?:list|dump|print|compile-to)")
-"""Flags of a target, which the device gives, and flags that only show something."""
+"""Flags of a target, which the device determines, and flags that only print something."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\n")
 _FAILS = re.compile(r"\b(?:fail|crash|error|hang|wrong|incompatib|segfault|assert|broken|invalid|abort)\w*", re.I)
 _WORKS = re.compile(
@@ -120,7 +120,7 @@ _WORKS = re.compile(
     r"|drop\w*|not (?:needed|required)|should|suggest\w*|succeeds?)\b",
     re.I,
 )
-"""Words of a sentence about a flag with which it does not fail."""
+"""Words of a sentence about a flag that avoids the failure."""
 _NOT_WORKING = re.compile(
     r"\b(?:(?:do|does|did|is|are|was|were)(?:n[o'’]?t| not)|not|never|no longer)"
     r" (?:\w+ )?(?:work\w*|fine|pass\w*|succeed\w*)",
@@ -134,7 +134,7 @@ _AMD_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b")
 def _list_told_flags(text: DeviceText) -> tuple[str, ...]:
     """Return the flags in the title and in sentences about the failure.
 
-    A clean run without the flag that the report accuses would say nothing.
+    A clean run without the suspected flag would prove nothing.
     """
     sentences = [text.title, *_SENTENCE_END.split(text.prose[:20_000])]
     marked = (_NOT_WORKING.sub("fails", one) for one in sentences)
@@ -144,7 +144,7 @@ def _list_told_flags(text: DeviceText) -> tuple[str, ...]:
 
 
 def _choose_chip(text: DeviceText, device: str) -> tuple[str, ...]:
-    """Return the flag for the first chip of AMD in the report, else for a usual one. Without it, AMD is refused."""
+    """Return the flag for the first AMD chip in the report, else for a usual one. AMD targets need the flag."""
     if device not in _AMD:
         return ()
     chip = _AMD_CHIP.search("\n".join((text.title, text.prose, text.output, text.commands[:200_000])))

@@ -1,4 +1,4 @@
-"""The diagnosers for failures of TVM, cheapest first."""
+"""List the diagnosers for failures of TVM, cheapest first."""
 
 from __future__ import annotations
 

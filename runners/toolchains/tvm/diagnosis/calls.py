@@ -1,7 +1,7 @@
 """Compare a call of a compiled Relax function with the signature that the text of the testcase declares. Pure.
 
-TVM's virtual machine checks each argument, and its message has the parameter and the annotation. A pass that changes
-a signature by mistake gives the same message. So the annotation must stand in the testcase's own text.
+TVM's virtual machine checks each argument, and its message contains the parameter and the annotation. A pass that
+wrongly changes a signature gives the same message. So the annotation must be in the testcase's own text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_FUNCTION = re.compile(r"Module has no function '(?P<name>\w{1,200})'")
 
 
 def check_call(failure: Failure, means: Means) -> Diagnosis:
-    """Look for a call that the declared signature does not allow, and run the testcase with the call mended."""
+    """Look for a call that the declared signature does not allow. Run the testcase with the call corrected."""
     seen = failure.seen
     said = f"{seen.signature.message if seen.signature is not None else ''}\n{seen.excerpt}"
     for file, tree in parse_programs(failure.testcase):
@@ -53,14 +53,14 @@ def check_call(failure: Failure, means: Means) -> Diagnosis:
 
 
 _OPTIONS = ((re.compile(r"Undefined variable: metadata\b"), "script", "show_meta", "metadata"),)
-"""An error, the method whose result is incomplete by default, the parameter that completes the result, and the part.
+"""An error, the method whose result is incomplete by default, the parameter that completes it, and the missing part.
 
 ``IRModule.script`` documents ``show_meta``; the printed text ends with "Metadata omitted. Use show_meta=True".
 """
 
 
 def _find_left_out(testcase: Testcase, file: str, tree: ast.Module, said: str) -> WrongCall | None:
-    """Return the calls whose result lacks what the error misses, mended by the parameter that includes it."""
+    """Return the calls whose result lacks what the error needs, corrected by the parameter that includes it."""
     for error, method, parameter, part in _OPTIONS:
         calls = [
             node
@@ -97,7 +97,7 @@ def _find_call_end(call: ast.Call) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """An annotation ``R.Tensor``. An extent that is no number is dynamic and stands as its text."""
+    """An annotation ``R.Tensor``. A dynamic extent is kept as its text."""
 
     shape: tuple[int | str, ...]
     dtype: str
@@ -130,7 +130,7 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
 def _mend_calls(
     text: str, tree: ast.Module, function: str, place: int, extents: Sequence[_Extent], declared: _Tensor
 ) -> list[Change]:
-    """Return the argument at ``place`` of each call, with the text that mends it."""
+    """Return the argument at ``place`` of each call, with the text that corrects it."""
     changes: list[Change] = []
     for call in (one for one in _list_calls(tree, function) if _has_argument(one, place)):
         own = [_write_extent(text, call, *one) if isinstance(one, tuple) else one for one in extents]
@@ -139,13 +139,13 @@ def _mend_calls(
 
 
 _Extent = int | tuple[int, int] | None
-"""An extent of a mended argument: a number, that of an axis of another argument, or the given one."""
+"""An extent of a corrected argument: a number, the extent of another argument's axis, or the given one."""
 
 
 def _find_same_extent(tree: ast.Module, symbol: str, place: int) -> tuple[int, int] | None:
-    """Return argument and axis of the first other parameter that declares a dynamic extent; None without one.
+    """Return argument and axis of the first other parameter that declares a dynamic extent. None without one.
 
-    Two parameters with one symbol have the same extent in each call, and another one in the next call.
+    Two parameters with one symbol have the same extent in each call. It may differ between calls.
     """
     for declared in _list_signatures(tree):
         own = declared[place] if len(declared) > place else None
@@ -167,7 +167,7 @@ def _list_signatures(tree: ast.Module) -> Iterator[list[_Tensor | None]]:
 
 
 def _write_extent(text: str, call: ast.Call, position: int, axis: int) -> str | None:
-    """Return an expression for an extent of another argument of a call; None if the call does not show it."""
+    """Return an expression for an extent of another argument of a call. None if the call does not show it."""
     given = ast.get_source_segment(text, call.args[position]) if _has_argument(call, position) else None
     return None if given is None or "{" in given else f"({given}).shape[{axis}]"
 
@@ -181,7 +181,7 @@ def _read_annotation(text: str) -> _Tensor | None:
 
 
 def _read_tensor(node: ast.expr | None) -> _Tensor | None:
-    """Read ``R.Tensor((4, n), "float32")``; None for another annotation, or one without a shape or a type."""
+    """Read ``R.Tensor((4, n), "float32")``. None for another annotation, or one without a shape or a type."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "Tensor":
         return None
     words = {word.arg: word.value for word in node.keywords}
@@ -196,7 +196,7 @@ def _read_tensor(node: ast.expr | None) -> _Tensor | None:
 def _read_extent(node: ast.expr) -> int | str | None:
     """Read an extent: ``4``, ``T.int64(4)``, or the name of a dynamic extent, with or without quotes.
 
-    None for an expression. The tree of a stranger's text may be deeper than recursion allows, so none is written out.
+    None for an expression. Expressions are not written out, because a stranger's tree may be too deep for recursion.
     """
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         node = node.args[0]
@@ -206,7 +206,7 @@ def _read_extent(node: ast.expr) -> int | str | None:
 
 
 def _list_declared(tree: ast.Module, name: str) -> list[_Tensor]:
-    """List the annotations of parameters of this name: of functions, of a builder, of exported layers (`nn.spec`)."""
+    """List the annotations of parameters of this name: in functions, a builder, or exported layers (`nn.spec`)."""
     found: list[_Tensor | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg == name:
@@ -224,7 +224,7 @@ def _is_text(node: ast.expr, text: str) -> bool:
 
 
 def _list_calls(tree: ast.Module, function: str) -> list[ast.Call]:
-    """List the calls ``vm["main"](…)``, also by way of a name: ``run = vm["main"]``."""
+    """List the calls ``vm["main"](…)``, including calls through a variable: ``run = vm["main"]``."""
     names = {
         target.id
         for node in ast.walk(tree)
@@ -249,10 +249,10 @@ def _has_argument(call: ast.Call, place: int) -> bool:
 
 
 def _write_argument(extents: Sequence[int | str | None], dtype: str) -> str:
-    """Return an expression with a slot for the given argument: its values, in the declared shape and type.
+    """Return an expression with a slot for the given argument: its values, with the declared shape and type.
 
-    A dynamic extent stays as given; without a corresponding axis, it becomes 1. A text is an expression for an extent
-    that is evaluated beside the argument: its names may be those of the function here.
+    A dynamic extent is kept; without a corresponding axis, it becomes 1. A text is an expression for an extent. It is
+    evaluated beside the argument, so it may use names of the calling function.
     """
     told = next((one for one in extents if isinstance(one, str)), None)
     named, passed = ("a, n", f", {told}") if told is not None else ("a", "")

@@ -1,7 +1,7 @@
 """Run the unmodified testcase once under the guest's instrumentation, and check its claims in runs of the host.
 
 The guest (``guest/tvm/diagnose.py``) checks accesses, parameters and inputs of passes, and values. The host traces a
-claimed read of uninitialized memory, and makes a call that is claimed to work.
+claimed read of uninitialized memory, and runs a call that is claimed to work.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def run_instrumented(failure: Failure, means: Means) -> Diagnosis:
 
 
 def _clear_made_operator(found: Finding, testcase: Testcase) -> Finding:
-    """Blame no side for an access of an operator that only a pass makes: the adjoint of an operator.
+    """Blame no party for an access of an operator that only a pass makes: the adjoint of an operator.
 
-    The testcase gives the indices, and the pass decides what they index.
+    The testcase provides the indices, and the pass decides what they index.
     """
     operator = str(found.evidence.get("operator", ""))
     written = any("grad." in text for text in testcase.files.values())

@@ -1,6 +1,6 @@
 """Bisect the passes of a TVM testcase: search inside the sandbox, and confirm the result outside.
 
-The search (``guest/tvm/pass_bisect``) shares its process with the testcase: its result is a claim. So the host runs
+The search (``guest/tvm/pass_bisect``) shares its process with the testcase, so its result is a claim. The host runs
 the testcase twice more, with and without the claimed pass, and judges both runs by its own oracle. A finding needs
 the failure with the pass, and a clean run without it.
 """
@@ -17,14 +17,14 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 from runners.core.toolchain.guest import make_launch_step
 
 SEARCH_S = 40.0
-"""Time limit of the search inside. For a testcase of one second the search takes 2 to 20 s."""
+"""Time limit of the search inside. If the testcase takes one second, the search takes 2 to 20 s."""
 MAX_PASSES = 5_000
 _PROGRAM = "tvm.pass_bisect.search"
 _PassName = Annotated[str, msgspec.Meta(min_length=1, max_length=120, pattern=r"^[\w.:<>-]+$")]
 
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """The search's claim; other fields are ignored."""
+    """The search's claim. Other fields are ignored."""
 
     passed: Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>-]*$")]
     application: Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
@@ -35,7 +35,7 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     always: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
     outer: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
     under_way: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=6)] = ()
-    """If it fails with all passes left out: the passes that ran at the failure, outermost first."""
+    """If the testcase fails with all passes left out: the passes that ran at the failure, outermost first."""
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
 
@@ -94,7 +94,7 @@ def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
 
 
 def _blame_no_pass(claim: _Evidence, failing: Observation) -> Finding:
-    """Return a finding without a guilty pass. The host has not checked the claim, so the finding is only a hint."""
+    """Return a finding without a culprit pass. The host has not checked the claim, so the finding is only a hint."""
     while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
     return Finding(
         kind=FindingKind.GUILTY_PASS,

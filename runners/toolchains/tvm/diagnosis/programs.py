@@ -15,7 +15,7 @@ MOST_CHARS = 100_000
 def parse_programs(testcase: Testcase, word: str = "") -> Iterator[tuple[str, ast.Module]]:
     """Yield name and tree of each Python file of moderate size that can be parsed and contains ``word``."""
     for name, text in testcase.files.items():
-        # A lone carriage return ends a line for Python: positions would not be those of the text.
+        # For Python, a lone carriage return ends a line. Then positions would differ from those of the text.
         if name.endswith(".py") and word in text and len(text) <= MOST_CHARS and "\r" not in text:
             try:
                 yield name, ast.parse(text)
@@ -28,7 +28,7 @@ BLOCKS = frozenset({"sblock", "block"})
 
 
 def get_method(node: ast.expr) -> str:
-    """Return ``sblock`` for ``T.sblock("y")``; empty for another expression."""
+    """Return ``sblock`` for ``T.sblock("y")``. Empty for another expression."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name
@@ -37,11 +37,11 @@ def get_method(node: ast.expr) -> str:
 
 
 Change = tuple[ast.expr, str]
-"""An expression, and the text that replaces it. ``{}`` stands for the text before."""
+"""An expression, and the text that replaces it. ``{}`` is the old text."""
 
 
 def replace_expressions(testcase: Testcase, file: str, changes: Sequence[Change]) -> Testcase:
-    """Return the testcase with other text in the places of some expressions of a file."""
+    """Return the testcase with some expressions of a file replaced."""
     lines = testcase.files[file].encode().split(b"\n")  # offsets of a syntax tree count bytes
     starts = [0]
     for line in lines:
@@ -55,6 +55,6 @@ def replace_expressions(testcase: Testcase, file: str, changes: Sequence[Change]
 
 
 def _drop_inner(changes: Sequence[Change]) -> list[Change]:
-    """Drop the expressions within another one, which would move the end of that one."""
+    """Drop the expressions inside another one, because they would move its end."""
     inner = {id(one) for node, _ in changes for one in ast.walk(node) if one is not node}
     return [change for change in changes if id(change[0]) not in inner]

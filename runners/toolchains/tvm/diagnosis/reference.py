@@ -1,9 +1,9 @@
-"""Ask NumPy, ONNX's evaluator, or an interpreter of TIR for the values that compiled functions should compute.
+"""Ask NumPy, ONNX's evaluator, or a TIR interpreter for the values that compiled functions should compute.
 
 The guest (``guest/tvm/reference/vote.py``) evaluates the Relax module or the kernel of each call without the
-compiler's lowering. It also evaluates functions before and after the passes and the schedule of the testcase, and
-compares what the arithmetic analyzer says of an expression with the expression's values at points. A vote is a claim:
-the testcase could have computed a wrong reference itself as well.
+compiler's lowering. It also evaluates functions before and after the passes and the schedule of the testcase. It
+compares the arithmetic analyzer's statements about an expression with the expression's values at points. A vote is a
+claim, because the testcase itself could have computed a wrong reference.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Word = Annotated[str, msgspec.Meta(max_length=100)]
 
 
 class _Evidence(msgspec.Struct, frozen=True):
-    """The guest's claim; other fields are ignored."""
+    """The guest's claim. Other fields are ignored."""
 
     vote: Literal["agrees", "differs", "undefined"]
     """``undefined``: some values have no defined result, and all others agree."""
@@ -45,15 +45,15 @@ class _Evidence(msgspec.Struct, frozen=True):
     at: _Word = ""
     by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "library", "points", "rewrite"] = "NumPy"
     operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0", "one memory for two arguments"] = ""
-    """The operation whose result is undefined for a value."""
+    """The operation whose result is undefined for some value."""
     exact: bool = False
     """True if all values are integers, so that no rounding hides a difference."""
     helpers: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=32)] = ()
-    """Functions that wrote the kernel and that are not in it."""
+    """Helper functions that generated the kernel and are not in it."""
 
 
 _ONLY_DIFFER = frozenset({BY_POINTS, BY_REWRITE})
-"""Voters that never agree: what they did not find may still be there."""
+"""References that never agree, because undetected differences may remain."""
 _VOTERS = {
     "NumPy": "NumPy computes from the same module and arguments",
     "ONNX": "ONNX's evaluator computes from the same model and inputs",
@@ -66,9 +66,9 @@ _VOTERS = {
 
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase once beside the references. Return at most one finding.
+    """Run the testcase once together with the references. Return at most one finding.
 
-    Where all defined values agree, and others are undefined, a wrong value can only be an undefined one.
+    If all defined values agree, and others are undefined, a wrong value must be an undefined one.
     """
     if len(failure.testcase.steps) > 1 or not is_about_values(failure.seen):
         return NOTHING_FOUND

@@ -1,11 +1,11 @@
-"""Trace a failure to memory that the testcase's own TIR reads and never wrote.
+"""Trace a failure to memory that the testcase's own TIR reads but never wrote.
 
-The guest follows the TIR as it was parsed, before any pass (``guest/tvm/uninitialized/definedness.py``), and claims
-that certain reads are undefined. A claim alone explains no failure: the elements may not matter, and the compiler may
-be wrong too. So the unmodified testcase runs again with these buffers filled at their allocation
+The guest follows the parsed TIR before any pass (``guest/tvm/uninitialized/definedness.py``), and claims that certain
+reads are undefined. A claim alone explains no failure: the elements may not matter, and the compiler may be wrong
+too. So the unmodified testcase runs again with these buffers filled at their allocation
 (`runners.core.toolchain.memory_fills`).
 
-A store that the compiler loses causes no finding: the parsed TIR has the store, so no undefined read is claimed.
+A store that the compiler loses causes no finding: the parsed TIR contains the store, so no undefined read is claimed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_FILLED = {ORIGIN: "unknown", CONTROL: "it could not be filled, so nothing t
 def trace_uninitialized(
     found: Sequence[Finding], failure: Failure, run_mode: Callable[[str], Observation]
 ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
-    """Run the testcase with the claimed buffers filled: at most six runs, and no run without such a claim.
+    """Run the testcase with the claimed buffers filled: at most six runs, and none without such a claim.
 
     ``run_mode`` runs the testcase under the guest's instrumentation in a mode. Return the runs, and the findings with
     their origin: ``testcase`` if the buffers decide. The guest's statements about origin and control are replaced.

@@ -1,4 +1,4 @@
-"""The vocabulary of bug reports about TVM."""
+"""Define the vocabulary of bug reports about TVM."""
 
 from __future__ import annotations
 

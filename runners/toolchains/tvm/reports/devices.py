@@ -40,7 +40,7 @@ def read_devices(text: DeviceText) -> NamedDevices:
 
 
 def _find_target_kinds(code: str) -> tuple[str, ...]:
-    """Return ``llvm``, ``cuda`` and the like, in order of first use."""
+    """Return ``llvm``, ``cuda`` and similar kinds, in order of first use."""
     kinds: dict[str, None] = {}
     for text in _TARGET.findall(code):
         kind = re.split(r"[ /-]", text.strip(), maxsplit=1)[0].lower()
@@ -50,7 +50,7 @@ def _find_target_kinds(code: str) -> tuple[str, ...]:
 
 
 def _choose_device(code: str, accelerators: list[str]) -> str:
-    """Return the target that the code asks for: an accelerator rather than its host."""
+    """Return the target that the code requests: an accelerator rather than its host."""
     named = [name for name in _DEVICE.findall(code) if name in _KINDS and name not in _HOST_KINDS]
     calls = [_SYNONYMS.get(name, name) for name in [*_CALL.findall(code), *named] if name != "cpu"]
     return next(iter([*accelerators, *calls]), "llvm")

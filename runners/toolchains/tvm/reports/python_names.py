@@ -1,4 +1,4 @@
-"""The names of TVM's Python API in testcases."""
+"""List the names of TVM's Python API in testcases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ACCELERATOR = re.compile(
     r"|android|ios|sm_?\d{2}|gfx\d{3,4}\w?|[AHVB]\d00|RTX)\b|\barm\b|\baarch64\b|\brisc",
     re.I,
 )
-"""Words of a report that may be about another target than the host's processor."""
+"""Words of a report that may be about a target other than the host's processor."""
 
 
 def _choose_default(name: str, text: str) -> str | None:
@@ -42,7 +42,7 @@ RELAY_HEADER = re.compile(r"\s{0,80}#\[version = \"[\d.]{1,20}\"\]\s{1,80}(?:def
 
 
 def is_relay_program(text: str) -> bool:
-    """True for one whole module in Relay's text format. A module that leaves out its constants is not whole."""
+    """True for one whole module in Relay's text format. A module without its constants is not whole."""
     balanced = text.count("{") == text.count("}") and text.rstrip().endswith("}")
     plain = "meta[" not in text and '"""' not in text and "\\" not in text
     return balanced and plain and "def @main" in text and RELAY_HEADER.match(text) is not None
@@ -101,12 +101,12 @@ PYTHON = PythonNames(
         "tvm.relax.frontend.onnx": ("onnx",),
         "tvm.relax.frontend.torch": ("torch",),
         "tvm.relax.frontend.stablehlo": ("jaxlib",),
-        # The search counts cores and sends functions to workers. Its cost model takes XGBoost, which is too large for
-        # the many reports that do not tune.
+        # The search counts cores and sends functions to workers. Its cost model needs XGBoost, which is too large for
+        # the many reports without tuning.
         "tvm.meta_schedule": ("psutil", "cloudpickle"),
         "tvm.s_tir.meta_schedule": ("psutil", "cloudpickle"),
     },
-    call_bounds={"from_keras": {"tensorflow-cpu": "<2.16", "keras": "<3"}},  # it reads models of Keras 2 alone
+    call_bounds={"from_keras": {"tensorflow-cpu": "<2.16", "keras": "<3"}},  # it only reads models of Keras 2
     readers=frozenset(
         {
             *("tvm.runtime.load_module", "runtime.load_module", "tvm.module.load", "relax.vm.load_exec"),

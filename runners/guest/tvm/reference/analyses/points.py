@@ -1,8 +1,8 @@
-"""Points of the domain of an analysis: numbers for its variables that meet everything the analyzer was told.
+"""Find points of the domain of an analysis: numbers for its variables that satisfy all facts given to the analyzer.
 
-A fact is what the analyzer was told or what a call was given: a range, a value, a condition, a set. Each becomes a
-condition over the variables, so that a point is in the domain whatever the order of the facts. Conditions only take
-points away: an empty or unknown domain leaves no point, and then an analysis has no counterexample.
+A fact comes from the analyzer's input or from the arguments of a call: a range, a value, a condition, a set. Each
+becomes a condition over the variables, so that the order of the facts does not matter. Conditions only remove points.
+An empty or unknown domain has no point, and then an analysis has no counterexample.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from runners.guest.tvm.reference.kernels.types import UndefinedResult, read_type
 from runners.guest.tvm.reference.operators.basic import demand
 
 MAX_POINTS = 4096
-"""Points that are tried for one result."""
+"""Maximum number of points that are tried for one result."""
 MAX_VALUES = 64
-"""Values of a variable that are all tried. A larger range is tried at its ends and at some places."""
+"""Maximum number of values that are all tried. A larger range is tried at its ends and in some places."""
 _SMALL = range(-9, 10)
 _VARIABLES = ("Var", "SizeVar")
 _INFINITY = 2**63 - 1
@@ -31,10 +31,10 @@ _INFINITY = 2**63 - 1
 
 @dataclass(frozen=True)
 class Fact:
-    """A condition on the domain: a variable or an expression lies in ``low`` … ``high``, or leaves a remainder.
+    """A condition on the domain: a variable or an expression is in ``low`` … ``high``, or has a remainder.
 
-    ``low`` and ``high`` are expressions, numbers, or None for no limit. With ``modulus``, the expression leaves
-    ``remainder`` when it is divided.
+    ``low`` and ``high`` are expressions, numbers, or None for no limit. With ``modulus``, the expression has the
+    remainder ``remainder``.
     """
 
     expression: Node
@@ -62,7 +62,7 @@ class Space(ExpressionCompiler):
         self._choices = [self._find_values(one, facts) for one in self.variables]
 
     def compile_integer(self, expression: Node) -> Evaluate:
-        """Compile an expression of integers. Floats are left out: rounding is no fault of an analysis."""
+        """Compile an integer expression. Floats are left out, because rounding is not a fault of an analysis."""
         value = self._compile_scalar(expression)
         demand(not self.has_floats, "floats")
         return value
@@ -81,7 +81,7 @@ class Space(ExpressionCompiler):
         return ", ".join(f"{one.name} = {point[self._slots[hash(one)]]}" for one in self.variables)
 
     def _collect(self, expression: Node) -> None:
-        """Note the variables that an expression needs from outside, and the numbers in it."""
+        """Record the variables that an expression needs from outside, and its numbers."""
         kind = ir.get_kind(expression)
         if kind in _VARIABLES and not any(expression.same_as(one) for one in self.variables):
             self.variables.append(expression)
@@ -106,7 +106,7 @@ class Space(ExpressionCompiler):
         return holds
 
     def _find_values(self, variable: Node, facts: Iterable[Fact]) -> list[int]:
-        """Return the values of a variable that are tried, the smallest first by absolute value."""
+        """Return the values of a variable to try, in order of absolute value."""
         low, high = read_type(ir.get_dtype(variable)).limits
         if ir.get_kind(variable) == "SizeVar":
             low = 0
@@ -131,7 +131,7 @@ def _read_number(limit: Node | int | None, otherwise: int) -> int:
 
 
 def _choose(choices: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
-    """Yield combinations: all if they are few, and otherwise a sample."""
+    """Yield combinations: all if they are few, otherwise a sample."""
     if math.prod(map(len, choices)) <= MAX_POINTS:
         yield from itertools.product(*choices)
         return
@@ -153,7 +153,7 @@ def make_range(variable: Node, low: Node, extent: Node) -> list[Fact]:
 
 
 def read_set(expression: Node, found: Node) -> list[Fact] | None:
-    """Return the facts of an expression in a set, between bounds, or with a remainder; None for another set."""
+    """Return the facts of an expression in a set, between bounds, or with a remainder. None for another set."""
     if hasattr(found, "coeff"):
         modulus, base = int(found.coeff), int(found.base)
         return [Fact(expression, modulus=modulus, remainder=base) if modulus else Fact(expression, base, base)]
@@ -163,7 +163,7 @@ def read_set(expression: Node, found: Node) -> list[Fact] | None:
 
 
 def _read_limit(limit: Any) -> Node | int | None:
-    """Return a limit, None for infinity: a variable of this name in a set, and the largest int64 in a bound."""
+    """Return a limit, or None for infinity: a variable of this name in a set, and the largest int64 in a bound."""
     if isinstance(limit, int):
         return limit if abs(limit) < _INFINITY else None
     return None if getattr(limit, "name", "") in ("pos_inf", "neg_inf") else limit

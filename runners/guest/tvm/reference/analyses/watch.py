@@ -1,8 +1,8 @@
-"""Check what the arithmetic analyzer says of an expression by evaluating the expression at points.
+"""Check the arithmetic analyzer's statements about an expression by evaluating the expression at points.
 
-A simplified expression must have the value of the given one, a bound or a set must hold every value, and what the
-analyzer proves must be true. One point of the domain where this does not hold shows that the analyzer is wrong. Any
-number of other points shows nothing, because a report may also say that a bound is too wide: there is no vote then.
+A simplified expression must have the value of the given one. A bound or a set must contain every value. A proven
+condition must be true. One point of the domain that contradicts this shows that the analyzer is wrong. Any number of
+other points proves nothing, because a report may also state that a bound is too wide. Then there is no vote.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.guest.tvm.reference.ballot import Ballot
 from runners.guest.tvm.reference.kernels.types import UndefinedResult
 
 MAX_RESULTS = 64
-"""Results that are checked."""
+"""Maximum number of results that are checked."""
 MAX_SECONDS = 5.0
 MAX_TEXT = 100
 POINTS = "points"
@@ -30,7 +30,7 @@ _BOUNDS = ("const_int_bound", "modular_set", "int_set")
 _PROVES = ("can_prove", "can_prove_equal")
 
 Counterexample = tuple[str, str, str]
-"""What the analyzer returned, the value, and the point."""
+"""The analyzer's result, the value, and the point."""
 
 
 class AnalysisVoter:
@@ -40,7 +40,7 @@ class AnalysisVoter:
         self._ballot = ballot
         self._file = file
         self._facts: dict[int, list[Fact]] = {}
-        """What each analyzer was told, by its id. ``_analyzers`` keeps ids unique."""
+        """The facts given to each analyzer, by its id. ``_analyzers`` keeps ids unique."""
         self._analyzers: list[Node] = []
         self._results = 0
         self._ends = float("inf")
@@ -62,7 +62,7 @@ class AnalysisVoter:
     # ------------------------------------------------------------------------------------------ what it is told
 
     def _watch_telling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a method that tells the analyzer something of a variable: a range, a value, bounds or a set."""
+        """Wrap a method that gives the analyzer a fact about a variable: a range, a value, bounds or a set."""
 
         @functools.wraps(original)
         def tell(analyzer: Node, *args: Any, **words: Any) -> Any:
@@ -74,7 +74,7 @@ class AnalysisVoter:
         return tell
 
     def _watch_scope(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a scope of a condition. The condition counts to the end: a scope that was left takes points away."""
+        """Wrap the scope of a condition. The condition is kept afterwards, because it only removes points."""
 
         @functools.wraps(original)
         def open_scope(analyzer: Node, *args: Any, **words: Any) -> Any:
@@ -85,7 +85,7 @@ class AnalysisVoter:
         return open_scope
 
     def _watch_clone(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the copy of an analyzer, which knows what the analyzer was told."""
+        """Wrap the copy of an analyzer. The copy has the same facts."""
 
         @functools.wraps(original)
         def clone(analyzer: Node) -> Any:
@@ -96,7 +96,7 @@ class AnalysisVoter:
         return clone
 
     def _add_facts(self, analyzer: Node, facts: list[Fact] | None) -> None:
-        """Add facts. If these are unknown, so are the points of the domain: no point is one."""
+        """Add facts. If they are unknown, so is the domain, and it has no points."""
         self._analyzers.append(analyzer)
         known = self._facts.setdefault(hash(analyzer), [])
         known += facts if facts is not None else [Fact(ir.make_constant(0), 1, 1)]
@@ -152,7 +152,7 @@ def _is_mapping(value: Any) -> bool:
 
 
 def read_told(variable: Node, told: Any) -> list[Fact] | None:
-    """Return the facts in what an analyzer is told of a variable; None for something that is no fact."""
+    """Return the facts about a variable in an analyzer's input. None for an input that is not a fact."""
     if hasattr(told, "extent"):
         return make_range(variable, told.min, told.extent)
     if ir.is_expression(told):
@@ -192,7 +192,7 @@ def check_bound(given: list[Node], result: Any, facts: list[Fact]) -> Iterator[C
 
 
 def check_proof(given: list[Node], result: Any, facts: list[Fact]) -> Iterator[Counterexample]:
-    """Yield points where a condition is false that the analyzer proves."""
+    """Yield points where a condition that the analyzer proves is false."""
     if result is not True:
         return
     space = Space(given, facts)

@@ -1,4 +1,4 @@
-"""Arithmetic of TIR by its definition: each function returns the exact result, before it is brought into its type."""
+"""Define the arithmetic of TIR. Each function returns the exact result, before it is converted to its type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluate a call of a TIR function: bind its arguments, run its statements, and return what they leave.
+"""Evaluate a call of a TIR function: bind its arguments, run its statements, and return the final values.
 
 With ``wide``, floats are computed in float64; otherwise each operation is rounded to its own type.
 """
@@ -24,7 +24,7 @@ _VARIABLES = ("Var", "SizeVar")
 
 @dataclass(frozen=True)
 class Unwritten:
-    """An array among the arguments in which nothing is written before the call."""
+    """An array argument in which nothing is written before the call."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -33,31 +33,31 @@ class Unwritten:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a call leaves."""
+    """The values after a call."""
 
     values: tuple[Value, ...]
-    """The arrays among the arguments as the call leaves them, and the value that it returns, if any."""
+    """The array arguments after the call, and the returned value, if any."""
     has_floats: bool
-    """True if the function has values of a type of floats, so that results may be rounded."""
+    """True if the function has float values, so that results may be rounded."""
     approximates: bool = True
     """True if implementations may differ in the last digits of a float."""
     accumulates: bool = True
     """True if an element may be a sum over others, whose order the compiler may choose."""
     undefined: str = ""
-    """With ``lenient``: what makes a value undefined."""
+    """With ``lenient``: the reason why a value is undefined."""
     masks: tuple[Any, ...] = ()
-    """With ``lenient``: for each array an array of the same shape that is true where the element is undefined."""
+    """With ``lenient``: for each array, an array of the same shape that is true where the element is undefined."""
 
 
 def evaluate_kernel(
     function: Node, arguments: Sequence[Value], *, wide: bool, deadline: float, lenient: bool = False
 ) -> Evaluated:
-    """Return what a call leaves.
+    """Return the values after a call.
 
-    ``deadline`` is a time of ``time.monotonic``. With ``lenient``, elements may be undefined, and hold zero.
+    ``deadline`` is a time of ``time.monotonic``. With ``lenient``, elements may be undefined, and are zero.
 
     Raises:
-        CannotEvaluate: the function does something that has no equivalent, or that is undefined.
+        CannotEvaluate: an operation of the function has no equivalent, or is undefined.
     """
     with np.errstate(all="ignore"):
         compiler = _KernelCompiler(function, arguments, wide=wide, deadline=deadline, lenient=lenient)

@@ -1,7 +1,7 @@
 """Compile TIR expressions to closures over the list of a function's variables, one closure for each lane of a vector.
 
-A closure is made once and evaluated in every iteration. Nodes are told apart by class name, because the classes moved
-between releases.
+A closure is made once and evaluated in every iteration. Nodes are distinguished by class name, because the classes
+moved between releases.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class ExpressionCompiler:
         self._slots: dict[int, int] = {}
         self._initial: Variables = []
         self._at_once = False
-        """True while the body of a loop is compiled whose iterations may run at once."""
+        """True while the body of a loop is compiled whose iterations may run concurrently."""
         self._running: list[Iterations] = []
-        """The loops that run, and whose iterations may run at once."""
+        """The running loops whose iterations may run concurrently."""
 
     def _get_slot(self, key: int, value: Any = None) -> int:
         if key not in self._slots:
@@ -165,7 +165,7 @@ class ExpressionCompiler:
         return self._compile(node, lane if lanes > 1 else 0)
 
     def _compile_select(self, node: Node, lane: int) -> Evaluate:
-        """Compile a choice that computes both values, so that an access of the other one may end the process."""
+        """Compile a choice that computes both values, so that an access of the unused one may end the process."""
         holds = self._compile_condition(node.condition, lane)
         values = self._compile(node.false_value, lane), self._compile(node.true_value, lane)
 
@@ -176,7 +176,7 @@ class ExpressionCompiler:
             except UndefinedAccess:
                 raise
             except UndefinedResult:
-                pass  # a value that nobody uses
+                pass  # a value that is not used
             return values[chosen](variables)
 
         return evaluate_select
@@ -257,7 +257,7 @@ class ExpressionCompiler:
         return evaluate_load
 
     def _compile_place(self, buffer: Node, indices: Sequence[Node], lane: int) -> Place:
-        """Compile the place of an element: its memory, and where it is in there."""
+        """Compile the place of an element: its memory, and its position there."""
         key = hash(ir.get_memory(buffer))
         demand(key in self._slots, "a buffer without known memory")
         slot, dtype, name = self._slots[key], str(buffer.dtype), str(buffer.name)

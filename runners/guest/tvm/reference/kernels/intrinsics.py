@@ -1,4 +1,4 @@
-"""Intrinsic functions of TIR. Functions of floats are computed in float64, and then rounded to their type."""
+"""Define the intrinsic functions of TIR. Functions of floats are computed in float64, then rounded to their type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runners.guest.tvm.reference.operators.basic import demand
 
 
 def _round_value(value: Number) -> Number:
-    """Round to the nearest integer. Libraries round ties in different ways."""
+    """Round to the nearest integer. Libraries round ties differently."""
     if math.isfinite(value) and abs(value - math.trunc(value)) == 0.5:
         raise UndefinedResult("a tie of round")
     return float(np.rint(value))

@@ -1,6 +1,6 @@
-"""Remember the tensors that a testcase makes with functions of TVM's operator library, and compute these with NumPy.
+"""Record the tensors that a testcase makes with functions of TVM's operator library, and compute them with NumPy.
 
-An interpreter of the expressions that the library writes would only repeat a fault of the library.
+Interpreting the library's own expressions would only repeat a fault of the library.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class LibraryCall:
     name: str
     """Below ``tvm.topi``, for example ``nn.softmax``."""
     arguments: Mapping[str, Any]
-    """Each parameter with its value, defaults included."""
+    """Each parameter with its value, including defaults."""
     results: tuple[Node, ...]
-    """The tensors that it made. Keeping them alive keeps the hashes unique."""
+    """The resulting tensors. Keeping them alive keeps the hashes unique."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LibraryCalls:
 
     names: tuple[str, ...]
     is_whole: bool
-    """False if another function of the library, which has no equivalent, made one of the tensors."""
+    """False if another function of the library, without an equivalent, made one of the tensors."""
 
 
 class Library:
@@ -49,7 +49,7 @@ class Library:
 
     def __init__(self, is_busy: Callable[[], bool]) -> None:
         self._is_busy = is_busy
-        """True while a function of the compiler runs, which may call the library by itself."""
+        """True while a function of the compiler runs, which may call the library itself."""
         self._depth = 0
         self._calls: dict[Key, LibraryCall] = {}
 
@@ -118,7 +118,7 @@ def compute_call(
     ``read`` returns a tensor or a scalar as NumPy value, and ``results`` has the type and shape of each result.
 
     Raises:
-        CannotEvaluate: the function is undefined for its arguments, or has no equivalent for these.
+        CannotEvaluate: the function is undefined for its arguments, or has no equivalent for them.
     """
     known = LIBRARY[call.name]
     for name, value in known.expected.items():
@@ -152,7 +152,7 @@ def _list_operands(call: LibraryCall) -> tuple[str, ...]:
 
 
 def _match_types(operands: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the operands with Python's numbers in the type of the tensors, as the library takes them."""
+    """Return the operands with Python's numbers converted to the tensors' type, as the library requires."""
     types = [one.dtype for one in operands if isinstance(one, np.ndarray)]
     return tuple(
         np.asarray(one, types[0]) if types and isinstance(one, bool | int | float) else one for one in operands

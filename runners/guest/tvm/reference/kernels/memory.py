@@ -1,4 +1,4 @@
-"""Contents of buffers while a kernel is interpreted, and the races between iterations that run at once."""
+"""Store the contents of buffers during interpretation, and detect races between concurrent iterations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SEVERAL = None
 
 
 class Memory:
-    """Elements in their order in memory; None for an element that nothing has written."""
+    """Elements in their order in memory. None for an element that was never written."""
 
     serial = itertools.count()
 
@@ -24,9 +24,9 @@ class Memory:
 
 
 class Iterations:
-    """The accesses of a loop whose iterations may run at once, or in any order.
+    """The accesses of a loop whose iterations may run concurrently, or in any order.
 
-    An iteration is told by the value of the loop's variable, in its slot of the function's variables.
+    An iteration is identified by the value of the loop's variable, in its slot of the function's variables.
     """
 
     def __init__(self, variables: list[Any], slot: int) -> None:

@@ -1,7 +1,7 @@
-"""Remember where a testcase's kernels come from: what it wrote, before its passes and its schedules.
+"""Record where a testcase's kernels come from: the versions that it wrote, before its passes and its schedules.
 
-A kernel that the testcase wrote, as TVMScript or as tensor expressions, says what is meant. A pass or a schedule
-keeps the meaning of a kernel that keeps its name and parameters.
+A kernel that the testcase wrote, as TVMScript or as tensor expressions, defines the meaning. A pass or a schedule
+preserves the meaning of a kernel that keeps its name and parameters.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CHANGES_MEANING = re.compile(
     r"\b(?:transform_layout|unsafe_\w+|tensorize|set_axis_separator|annotate_buffer_access|disable_predication"
     r"|fuse_reduction_epilogue)\b"
 )
-"""Text of a testcase whose schedule may change what a kernel means: other layouts, types, instructions or orders."""
+"""Text of a testcase whose schedule may change a kernel's meaning: other layouts, types, instructions or orders."""
 DECLARES_ACCESSES = re.compile(r"\bT\.(?:reads|writes)\(|reinterpret|\bassume\b")
-"""Text of a testcase whose blocks may declare other accesses than they make. Without such a declaration, the parser
-lists the accesses of a block itself."""
+"""Text of a testcase whose blocks may declare accesses that differ from their real ones. Without a declaration, the
+parser itself lists the accesses of a block."""
 CHOOSES_MEANING = re.compile(r"Decompose|FastMath|Gradient|Tuning|Quantize|Legalize.*(?:FP8|BF16)|Bind")
-"""Names of passes that give a function another meaning on purpose."""
+"""Names of passes that intentionally give a function another meaning."""
 
 OWN_PASS = re.compile(r"\b(?:prim_func_pass|module_pass|Apply)\b|StmtExprMutator|stmt_functor|ir_transform")
-"""Text of a testcase that defines passes, which may change what a kernel means."""
+"""Text of a testcase that defines passes. They may change a kernel's meaning."""
 
 Kernels = Mapping[str, Node]
 
@@ -45,15 +45,15 @@ class Origins:
         self._script = script
         self._own_passes = own_passes
         self.depth = 0
-        """How many functions of the compiler run that apply passes, build and call by themselves."""
+        """Number of running compiler functions that apply passes, build and call by themselves."""
         self._written: dict[int, Node] = {}
         """Kernels that the testcase wrote, by their bodies. Keeping them alive keeps the hashes unique."""
         self._passed: dict[int, tuple[Node, Node]] = {}
-        """Kernels that passes made, with the kernels before all passes, by the bodies of the former."""
+        """Kernels that passes made, with the kernels before all passes, by the bodies of the new ones."""
         self._scheduled: dict[int, tuple[Node, Node]] = {}
         """The same for schedules."""
         self._schedules: dict[int, tuple[Any, Kernels]] = {}
-        """Schedules with the kernels that they were made for, by id."""
+        """Schedules with their original kernels, by id."""
         self._expressions: dict[int, tuple[Node, list[Node]]] = {}
         """Kernels of tensor expressions, with their arguments as tensors and variables, by the kernels' bodies."""
 
@@ -68,7 +68,7 @@ class Origins:
             self._watch_schedule(home.Schedule)
 
     def run_inside(self, original: Callable[..., Any], *args: Any, **words: Any) -> Any:
-        """Run a function of the compiler, which may apply passes, build and call by itself."""
+        """Run a function of the compiler. It may apply passes, build and call by itself."""
         self.depth += 1
         try:
             return original(*args, **words)
@@ -79,23 +79,24 @@ class Origins:
         return hash(kernel.body) in self._written
 
     def find_expressions(self, kernel: Node) -> list[Node] | None:
-        """Return the tensors and variables of a kernel of tensor expressions; None for another kernel."""
+        """Return the tensors and variables of a kernel of tensor expressions. None for another kernel."""
         return self._expressions.get(hash(kernel.body), (None, None))[1]
 
     def has_own_expressions(self, kernel: Node) -> bool:
-        """True for a kernel of tensor expressions that the testcase wrote itself, and not the compiler's library.
+        """True for a kernel of tensor expressions that the testcase itself wrote, not the compiler's library.
 
-        The library tags what it makes. It may be wrong, and an interpreter of its expressions would only repeat that.
+        The library tags its expressions. It may be wrong, and an interpreter of its expressions would only repeat the
+        fault.
         """
         given = self.find_expressions(kernel)
         return given is not None and not ir.has_library_expressions(given)
 
     def find_before_passes(self, kernel: Node) -> Node:
-        """Return the kernel from which passes made this one; itself if none did."""
+        """Return the kernel from which passes made this one. The kernel itself if none did."""
         return self._passed.get(hash(kernel.body), (None, kernel))[1]
 
     def find_before_schedule(self, kernel: Node) -> Node | None:
-        """Return the kernel from which a schedule made this one; None if none did."""
+        """Return the kernel from which a schedule made this one. None if none did."""
         return self._scheduled.get(hash(kernel.body), (None, None))[1]
 
     def _watch_parser(self) -> None:
@@ -105,7 +106,7 @@ class Origins:
         @functools.wraps(original)
         def parse(program: Any, *arguments: Any, **options: Any) -> Any:
             parsed = original(program, *arguments, **options)
-            # Text that the compiler printed may be what a pass or a schedule made.
+            # Text that the compiler printed may be the result of a pass or a schedule.
             if _is_called_from(self._path) and (not isinstance(program, str) or program in self._script):
                 self._record_written(parsed)
             return parsed
@@ -117,7 +118,7 @@ class Origins:
                         setattr(module, attribute, parse)
 
     def _watch_expressions(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the writer of kernels for tensor expressions, which simplifies these and may be wrong itself."""
+        """Wrap the writer of kernels for tensor expressions. It simplifies them, and may be wrong itself."""
 
         @functools.wraps(original)
         def create(*args: Any, **words: Any) -> Any:
@@ -195,7 +196,7 @@ def list_given(given: Any) -> Kernels:
 
 
 def pair_kernels(before: Kernels, after: Kernels) -> list[tuple[str, Node, Node]]:
-    """Return the kernels that changed and kept their name and parameters: name, kernel, the one before."""
+    """Return the kernels that changed but kept their name and parameters: name, kernel, previous kernel."""
     pairs = ((name, kernel, before.get(name)) for name, kernel in after.items())
     return [
         (name, kernel, given)
@@ -211,7 +212,7 @@ def get_symbol(kernel: Node) -> str:
 
 
 def _is_called_from(path: str) -> bool:
-    """Return True if the testcase, not the compiler, called the function that calls this one."""
+    """True if the testcase, not the compiler, called the function that calls this one."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "tvm":
         frame = frame.f_back

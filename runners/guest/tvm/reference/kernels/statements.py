@@ -1,4 +1,4 @@
-"""Compile TIR statements to closures, and run them. Loops run serially, as all kinds of loops mean the same."""
+"""Compile TIR statements to closures, and run them. All kinds of loops have the same meaning and run serially."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Execute = Callable[[Variables], None]
 MAX_STATEMENTS = 300_000
 MAX_ITERATIONS = 1_000_000
 MAX_ELEMENTS = 1_000_000
-"""Elements of the memory that a function allocates at a time."""
+"""Maximum number of elements of the memory that a function allocates at a time."""
 _PARALLEL, _VECTORIZED, _THREAD_BINDING = 1, 2, 4
 _REDUCTION = 2
 """``IterVar.kCommReduce``."""
@@ -38,11 +38,11 @@ class Returned(Exception):
 
 
 class _LoopEnded(Exception):
-    """The innermost loop ends, as ``break`` says."""
+    """The innermost loop ends, as ``break`` requires."""
 
 
 class _IterationEnded(Exception):
-    """The innermost loop goes on with its next iteration, as ``continue`` says."""
+    """The innermost loop continues with its next iteration, as ``continue`` requires."""
 
 
 _JUMPS = {"break_loop": _LoopEnded, "continue_loop": _IterationEnded}
@@ -55,9 +55,9 @@ class StatementCompiler(ExpressionCompiler):
         super().__init__(wide=wide)
         self._deadline = deadline
         self._lenient = lenient
-        """True if a store of an undefined value goes on, and leaves its element undefined."""
+        """True if a store of an undefined value continues, and makes its element undefined."""
         self.undefined = ""
-        """What makes the first undefined value so."""
+        """The reason of the first undefined value."""
         self._statements = self._iterations = 0
 
     def _count_statement(self) -> None:
@@ -125,7 +125,7 @@ class StatementCompiler(ExpressionCompiler):
         return self._watch_iterations(run_loop, slot) if at_once else run_loop
 
     def _watch_iterations(self, run_loop: Execute, slot: int) -> Execute:
-        """Run a loop whose iterations may run at once, so that races are found."""
+        """Run a loop whose iterations may run concurrently, so that races are detected."""
         running = self._running
 
         def run_watched(variables: Variables) -> None:
@@ -197,7 +197,7 @@ class StatementCompiler(ExpressionCompiler):
         return run_store
 
     def _evaluate_defined(self, values: list[Evaluate], variables: Variables) -> list[Number | None]:
-        """Return the values, None for each whose result is undefined. An undefined access ends the evaluation."""
+        """Return the values, with None for each undefined result. An undefined access ends the evaluation."""
         found: list[Number | None] = []
         for value in values:
             try:
@@ -298,7 +298,7 @@ class StatementCompiler(ExpressionCompiler):
         return run_assertion
 
     def _compile_evaluation(self, node: Node) -> Execute:
-        """Compile an expression that is evaluated for nothing, or the end of the function."""
+        """Compile an expression that is evaluated without use of its value, or the end of the function."""
         value = node.value
         jump = _JUMPS.get(ir.get_operator(value))
         if jump is not None:
@@ -332,7 +332,7 @@ def _reads_buffer(value: Node, buffer: Node) -> bool:
 
 
 def _run_iteration(body: Execute, variables: Variables) -> bool:
-    """Run one iteration of a loop; False if it ends the loop."""
+    """Run one iteration of a loop. Return False if it ends the loop."""
     try:
         body(variables)
     except _IterationEnded:
@@ -347,7 +347,7 @@ def _evaluate_all(values: list[Evaluate], variables: Variables) -> list[Number |
 
 
 def demand_plain(buffer: Node) -> None:
-    """End the evaluation unless a buffer lies in its memory from the start and without gaps."""
+    """End the evaluation unless a buffer is at the start of its memory and has no gaps."""
     offset = getattr(buffer, "elem_offset", None)
     demand(not len(buffer.strides or ()), "a buffer with strides")
     demand(offset is None or getattr(offset, "value", None) == 0, "a buffer with an offset")
@@ -366,7 +366,7 @@ def _compile_sequence(statements: list[Execute]) -> Execute:
 
 
 def _do_nothing(variables: Variables) -> None:
-    """Stand for a statement without effect."""
+    """Do nothing, for a statement without effect."""
 
 
 def _evaluate_nothing(variables: Variables) -> Any:

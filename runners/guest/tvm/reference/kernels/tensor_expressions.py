@@ -1,7 +1,7 @@
-"""Evaluate tensor expressions as the testcase wrote them, before the compiler makes a kernel of these.
+"""Evaluate tensor expressions as the testcase wrote them, before the compiler makes a kernel of them.
 
-Each tensor is computed whole, element by element, from the tensors that its expression reads. With a `Library`, the
-tensors that the compiler's library made are computed with NumPy instead.
+Each tensor is computed completely, element by element, from the tensors that its expression reads. With a `Library`,
+the tensors that the compiler's library made are computed with NumPy instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Cells = list[Number]
 def evaluate_expressions(
     arguments: Sequence[Node], given: Sequence[Value], *, wide: bool, deadline: float, library: Library | None = None
 ) -> Evaluated:
-    """Return what a kernel of these tensors leaves in its arguments.
+    """Return the arguments of a kernel of these tensors after a call.
 
     ``arguments`` are the tensors and variables of the kernel, and ``given`` the values of one call. ``deadline`` is a
     time of ``time.monotonic``.
@@ -73,7 +73,7 @@ class _TensorCompiler(StatementCompiler):
                 self._bind_input(argument, value)
 
     def compute(self) -> tuple[Value, ...]:
-        """Return the arrays among the arguments, as the kernel leaves them."""
+        """Return the array arguments after the call."""
         left = []
         for argument, value in self._given:
             if ir.get_kind(argument) in _VARIABLES:
@@ -190,7 +190,7 @@ class _TensorCompiler(StatementCompiler):
             yield
 
     def _compile(self, node: Node, lane: int) -> Evaluate:
-        """Compile an expression. A read of a tensor is a node of its own until 0.26, and a call since 0.27."""
+        """Compile an expression. A read of a tensor is a separate node until 0.26, and a call since 0.27."""
         match ir.get_kind(node):
             case "ProducerLoad":
                 return self._compile_read(node.producer, node.indices)

@@ -1,4 +1,4 @@
-"""The types of TIR's numbers: rounding, wrapping, and the values for which an operation is undefined."""
+"""Define the number types of TIR: rounding, wrapping, and the values for which an operation is undefined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UndefinedResult(CannotEvaluate):
 
 
 class UndefinedAccess(UndefinedResult):
-    """The same, for something that may end the process even if its result is unused."""
+    """Like `UndefinedResult`, for an operation that may end the process even if its result is unused."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def read_type(text: str) -> Type:
     """Return the type with this text.
 
     Raises:
-        CannotEvaluate: values of the type are no numbers, or have no equivalent.
+        CannotEvaluate: values of the type are not numbers, or have no equivalent.
     """
     text = "bool" + text.removeprefix("uint1") if re.match(r"uint1(x|$)", text) else text
     found = _TEXT.match(text)
@@ -85,10 +85,10 @@ def get_array_type(name: str) -> Any:
 
 
 def make_fit(type: Type, *, wide: bool) -> Fit:
-    """Return a function that brings the exact result of an operation into a type.
+    """Return a function that converts the exact result of an operation to a type.
 
-    Unsigned and short integers wrap around. An overflow of a signed integer of 32 or more bits is undefined: the LLVM
-    code that TVM writes for these alone has ``nsw``. With ``wide``, floats stay in float64.
+    Unsigned and short integers wrap around. An overflow of a signed integer of 32 or more bits is undefined: only for
+    these does TVM's LLVM code have ``nsw``. With ``wide``, floats remain in float64.
     """
     if type.kind == "f":
         return _keep if wide or type.bits == 64 else make_rounding(type)
@@ -110,7 +110,7 @@ def make_fit(type: Type, *, wide: bool) -> Fit:
 
 
 def make_rounding(type: Type) -> Fit:
-    """Return a function that rounds to a type of floats."""
+    """Return a function that rounds to a float type."""
     round_value = get_array_type(type.name).type
     return lambda value: float(round_value(value))
 
@@ -118,7 +118,7 @@ def make_rounding(type: Type) -> Fit:
 def make_cast(given: Type, wanted: Type, *, wide: bool) -> Fit:
     """Return the conversion between two types. Integers wrap around, as each conversion between them keeps bits.
 
-    A cast to a narrower type of floats rounds also with ``wide``: the program asks for that rounding.
+    A cast to a narrower float type also rounds with ``wide``, because the program requests that rounding.
     """
     if wanted.kind == "f":
         narrows = given.kind == "f" and wanted.bits < given.bits

@@ -1,9 +1,9 @@
-"""Compare what compiled kernels leave in their arguments with an interpreter of their TIR.
+"""Compare the arguments after calls of compiled kernels with an interpreter of their TIR.
 
-The vote is ``differs`` if a call left another value, and ``agrees`` if all calls were evaluated and left the same. A
-kernel that the testcase wrote as TVMScript or as tensor expressions is evaluated as it was before the passes that the
-testcase applied, before and after its schedule. Any other kernel (from a builder, a frontend or a pass of the
-testcase's own) may be wrong itself: it is evaluated as it was compiled, and never agrees.
+The vote is ``differs`` if a call left another value, and ``agrees`` if all calls were evaluated and left the same
+values. A kernel that the testcase wrote as TVMScript or as tensor expressions is evaluated in its form before the
+testcase's passes, before and after its schedule. Any other kernel (from a builder, a frontend or the testcase's own
+pass) may be wrong itself. It is evaluated as it was compiled, and never agrees.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from runners.guest.tvm.reference.operators.basic import demand
 
 MAX_CALLS = 64
 MAX_SECONDS = 20.0
-"""Time for all evaluations."""
+"""Time limit for all evaluations."""
 NAME = "definitions"
 BY_LIBRARY = "library"
-"""The voter that computes functions of the compiler's library with NumPy."""
+"""The reference that computes functions of the compiler's library with NumPy."""
 TIR = "its TIR"
 BEFORE_SCHEDULE = "its TIR before the schedule"
 _REPLACES_PIPELINE = re.compile(r"tir_pipeline|pipeline\s*=|lower_pass|\btransform\.\w+\s*=[^=]")
 _OPERATIONS = ("an overflow", "a shift", "a cast", "clz of 0")
-"""Operations whose result is undefined for some values: the beginning of what the interpreter says of them."""
+"""Operations whose result is undefined for some values: prefixes of the interpreter's reasons."""
 _SHARED = "one memory for two arguments"
 _RELAXES_FLOATS = re.compile(r"fast.?math|FastMath|reassoc", re.IGNORECASE)
 """Text of a testcase that lets the compiler compute floats with fewer digits."""
 _OTHER_CLAIM = re.compile(r"structural_equal|Analyzer\(|time_evaluator|pytest\.raises|assertRaises")
 """Text of a testcase that may fail for another reason than the values of its calls."""
 _MAY_CLAIM_MORE = re.compile(r"\.script\(|\.show\(|\btransform\.|\bexcept\b")
-"""Text of a testcase whose claim may be about a module or an error, too."""
+"""Text of a testcase whose claim may also be about a module or an error."""
 
 
 class KernelVoter:
@@ -76,7 +76,7 @@ class KernelVoter:
 
     def install(self) -> None:
         if self._own_passes and _REPLACES_PIPELINE.search(self._script):
-            self._ballot.silent = True  # a pass of the testcase's own may run within any build
+            self._ballot.silent = True  # the testcase's own pass may run inside any build
             return
         self._tvm = tvm = importlib.import_module("tvm")
         self._origins.install()
@@ -148,7 +148,7 @@ class KernelVoter:
             if (kernels := self._files.get(os.path.realpath(path))) is not None:
                 self._record_built(loaded, kernels)
             elif not self._origins.depth:
-                self._ballot.silent = True  # calls of other code are not seen
+                self._ballot.silent = True  # calls of other code are not observed
             return loaded
 
         return load
@@ -205,7 +205,7 @@ class KernelVoter:
             try:
                 own, wide = self._evaluate(evaluate, given)
             except UndefinedResult as why:
-                # A schedule may have made it so: then the kernel before the schedule says what was meant.
+                # A schedule may have made it undefined. Then the kernel before the schedule defines the meaning.
                 undefined = undefined or why
                 if meaning == meanings[-1][0]:
                     if (calls := self._list_library_calls(kernel)).names:
@@ -249,11 +249,11 @@ class KernelVoter:
         return self._library.list_calls(self._find_expressions(kernel))
 
     def _find_expressions(self, kernel: Node) -> list[Node]:
-        """Return the tensors and variables of a kernel of tensor expressions; none for another kernel."""
+        """Return the tensors and variables of a kernel of tensor expressions. Empty for another kernel."""
         return self._origins.find_expressions(self._origins.find_before_schedule(kernel) or kernel) or []
 
     def _ask_library(self, kernel: Node, calls: LibraryCalls, name: str, given: list[Any], left: list[Any]) -> None:
-        """Vote on a kernel whose expressions the compiler's library wrote, with NumPy in the place of the library."""
+        """Vote on a kernel whose expressions the compiler's library wrote, with NumPy instead of the library."""
         expressions = self._find_expressions(kernel)
         own, wide = self._evaluate(functools.partial(evaluate_expressions, expressions, library=self._library), given)
         vote, where = compare_values(tuple(left), wide.values, own.values, "arguments")
@@ -273,9 +273,9 @@ class KernelVoter:
             self._report(AGREES, f"{name} leaves what NumPy computes", {"helpers": helpers, "by": BY_LIBRARY})
 
     def _report_undefined(self, kernel: Node, name: str, given: list[Any], left: list[Any]) -> bool:
-        """Report a call of the testcase's own kernel some of whose results are undefined; False if others may differ.
+        """Report a call of the testcase's own kernel with some undefined results. Return False if others may differ.
 
-        Wherever the result is defined, it must be what the kernel means: then a wrong value is an undefined one.
+        All defined results must match the kernel's meaning. Then a wrong value is an undefined one.
         """
         kernel = self._origins.find_before_schedule(kernel) or kernel
         if self._ballot.silent or not self._is_written(kernel) or _OTHER_CLAIM.search(self._script):
@@ -306,9 +306,9 @@ class KernelVoter:
         left: list[Any],
         evaluated: tuple[Evaluated, Evaluated],
     ) -> None:
-        """Report a call that passes one memory as two arguments and so leaves other values than its kernel means.
+        """Report a call that passes one memory as two arguments, and so contradicts its kernel's meaning.
 
-        The same call with a memory for each argument must leave what the kernel means.
+        The same call with separate memory for each argument must match the meaning.
         """
         own, wide = evaluated
         arrays = [one for one in given if hasattr(one, "shape")]
@@ -339,7 +339,7 @@ class KernelVoter:
         self._ballot.withdraw(str(why), "an index is outside its buffer" if outside else "a call is undefined")
 
     def _list_meanings(self, kernel: Node) -> Iterator[tuple[str, Callable[..., Evaluated]]]:
-        """Yield what the kernel means: as it is, before its schedule, and as its tensor expressions."""
+        """Yield the meanings of the kernel: as it is, before its schedule, and as its tensor expressions."""
         yield TIR, functools.partial(evaluate_kernel, kernel)
         origin = self._origins.find_before_schedule(kernel)
         if origin is not None:
@@ -356,7 +356,7 @@ class KernelVoter:
         return self._origins.is_written(self._origins.find_before_schedule(kernel) or kernel)
 
     def _evaluate(self, evaluate: Callable[..., Evaluated], given: list[Any]) -> tuple[Evaluated, Evaluated]:
-        """Return what a kernel leaves, in its own types and in the widest ones."""
+        """Return the values after a kernel, in its own types and in the widest ones."""
         began = time.monotonic()
         deadline = began + MAX_SECONDS - self._seconds
         try:
@@ -370,10 +370,10 @@ class KernelVoter:
 
 
 def list_helpers(script: str, meant: list[Node]) -> list[str]:
-    """Return functions that the testcase calls to write expressions, and whose names are not in what these mean.
+    """Return functions that the testcase calls to write expressions, and whose names are not in the kernel.
 
-    Such a helper is gone once the kernel is written: ``T.ceildiv(a, b)`` becomes ``(a + b - 1) // b``. An interpreter
-    of the kernel cannot tell whether the helper wrote what its name says.
+    Such a helper is absent from the written kernel: ``T.ceildiv(a, b)`` becomes ``(a + b - 1) // b``. An interpreter
+    of the kernel cannot check whether the helper's expression matches its name.
     """
     text = "".join(str(one) for one in meant)
     called = dict.fromkeys(_HELPER.findall(script))
@@ -386,20 +386,20 @@ _HELPER = re.compile(r"\b(?:T|tirx?|te|topi)\.(?:\w+\.)?([a-z]\w+)\s*\(")
 _SIGNS = {"floordiv": "//", "indexdiv": "//", "floormod": "%", "indexmod": "%", "truncdiv": "Div", "div": "Div"} | {
     "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "shift_left": "<<", "shift_right": ">>", "cast": "Cast"
 }  # fmt: skip
-"""How the printed kernel shows some functions."""
+"""Text of some functions in the printed kernel."""
 
 
 def _needs_no_rounding(own: Evaluated, wide: Evaluated) -> bool:
     """True if float32 or less gives the values of float64, so that no rounding explains a difference.
 
-    Schedules may change the order of a sum, and with it the rounding: this holds for the kernel that is compiled.
+    Schedules may change the order of a sum, and so the rounding. So this applies only to the compiled kernel.
     """
     pairs = zip(own.values, wide.values, strict=True)
     return not own.approximates and all(np.array_equal(one, other, equal_nan=True) for one, other in pairs)
 
 
 def _find_kernel(kernels: Kernels, name: str) -> Node:
-    """Return the kernel that a call names. A function that is built alone is called ``main`` too."""
+    """Return the kernel that a call names. A function that is built alone is also called ``main``."""
     if name in kernels:
         return kernels[name]
     named = [kernel for kernel in kernels.values() if get_symbol(kernel) == name]
@@ -420,9 +420,9 @@ def _changes_shared(arguments: tuple[Any, ...], arrays: list[Any], computed: tup
 
 
 def _may_assume_no_alias(kernel: Node) -> bool:
-    """True if the compiler may assume that no two arguments share memory, as ``tir.noalias`` says."""
+    """True if the compiler may assume that no two arguments share memory, by ``tir.noalias``."""
     attributes = kernel.attrs
-    names = () if attributes is None else attributes.keys()  # an iterator of the object fails
+    names = () if attributes is None else attributes.keys()  # iterating the object fails
     return any(str(name).rpartition(".")[2] == "noalias" and bool(attributes[name]) for name in names)
 
 

@@ -1,1 +1,1 @@
-"""The operators of Relax in NumPy. ``table.py`` has their names; operators without an equivalent are left out."""
+"""Define the operators of Relax in NumPy. ``table.py`` contains their names. Some have no equivalent."""

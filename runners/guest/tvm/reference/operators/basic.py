@@ -1,8 +1,8 @@
-"""The operators of Relax in NumPy.
+"""Define the operators of Relax in NumPy.
 
-An operator is here only if NumPy's definition is the operator's. Where definitions of array libraries differ (ties of
-`round`, order of equal keys), and where an operation is undefined (an index outside its axis, a division by zero, a
-shift beyond the width), the evaluation ends with `CannotEvaluate`: no value is better than a doubtful one.
+An operator is included only if NumPy has the same definition. The evaluation ends with `CannotEvaluate` if
+definitions of array libraries differ (ties of `round`, order of equal keys), or if an operation is undefined (an
+index outside its axis, a division by zero, a shift beyond the width). No value is better than a doubtful one.
 
 A function gets a `Call`: operands as NumPy values, attributes by name. Floats have the type in which the program is
 evaluated (float64, or their own).
@@ -33,9 +33,9 @@ class Call:
     operands: tuple[Value, ...]
     attributes: Mapping[str, Any]
     dtype: Any
-    """Type of the result; None if the result is no single tensor."""
+    """Type of the result. None if the result is not a single tensor."""
     shape: tuple[int, ...] | None
-    """Shape of the result; None if unknown."""
+    """Shape of the result. None if unknown."""
 
     def __getitem__(self, position: int) -> Value:
         return self.operands[position]
@@ -78,7 +78,7 @@ def apply_unary(function: Callable[[Array], Array]) -> Callable[[Call], Array]:
 
 
 def apply_float(function: Callable[[Array], Array]) -> Callable[[Call], Array]:
-    """Apply a function that is defined for floats only."""
+    """Apply a function that is defined only for floats."""
 
     def apply(call: Call) -> Array:
         demand(is_float(call[0]), "a function of floats, applied to another type")
@@ -337,7 +337,7 @@ def _write(x: Array, places: tuple[Array, ...], updates: Array, how: str) -> Arr
         demand(len(np.unique(flat)) == flat.size, "two updates of one element")
         x[places] = updates
         return x
-    if how == "mean":  # of what the element holds and of all its updates, as PyTorch's ``scatter_reduce``
+    if how == "mean":  # the mean of the old element and all its updates, as in PyTorch's ``scatter_reduce``
         demand(is_float(x), "libraries round the mean of integers in different ways")
         counts = np.ones_like(x)
         np.add.at(x, places, updates)

@@ -1,7 +1,7 @@
-"""Resizing of images as Relax defines it, in NumPy.
+"""Resize images as Relax defines it, in NumPy.
 
-``image.grid_sample`` is left out: releases disagree with their own documentation on the layout of its grid.
-Places between pixels are computed as fractions: a compiler that computes them in float32 may round to another pixel.
+``image.grid_sample`` is left out: releases disagree with their own documentation on the layout of its grid. Places
+between pixels are computed as fractions. A compiler that computes them in float32 may round to another pixel.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PLACES: dict[str, Callable[[int, int, int], Fraction]] = {
     "align_corners": lambda at, size, to: Fraction(at * (size - 1), to - 1) if to > 1 else Fraction(0),
     "tf_half_pixel_for_nn": lambda at, size, to: (at + _HALF) * size / to,
 }
-"""Mode → the place in the image of a pixel of the result, as ONNX defines them for ``Resize``."""
+"""Mode → the place, in the image, of a pixel of the result, as ONNX defines it for ``Resize``."""
 MAX_EXTENT = 1_000
 
 
 def resize(call: Call) -> Array:
-    """Return the image in another size. A mode that crops has no value."""
+    """Return the image in another size. A cropping mode has no value."""
     image, sizes, layout = call[0], call[1], str(call.get("layout"))
     mode, method = str(call.get("coordinate_transformation_mode")), str(call.get("method"))
     demand(mode in _PLACES, f"the mode {mode}")
@@ -68,7 +68,7 @@ def _weigh_linearly(place: Fraction, size: int, call: Call) -> list[tuple[int, f
 
 
 def _weigh_cubically(place: Fraction, size: int, call: Call) -> list[tuple[int, float]]:
-    """Keys, "Cubic convolution interpolation for digital image processing", 1981."""
+    """Return weights by Keys, "Cubic convolution interpolation for digital image processing", 1981."""
     first, a = math.floor(place), float(call.get("cubic_alpha"))
     weighed = []
     for at in range(first - 1, first + 3):

@@ -1,7 +1,7 @@
-"""The functions of TVM's operator library (TOPI) in NumPy, as their documentation defines them.
+"""Define the functions of TVM's operator library (TOPI) in NumPy, by their documentation.
 
-Most functions have the meaning of an operator of Relax, whose equivalent takes them too. A function with another
-meaning for some parameters is left out for these: see `basic`.
+Most functions have the meaning of a Relax operator, and use its equivalent. Parameters for which a function has
+another meaning are left out: see `basic`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Equivalent:
 
     compute: Callable[[Call], Value]
     operands: tuple[str, ...] = ()
-    """The parameters that are operands, in order. Without names: those that hold tensors."""
+    """The parameters that are operands, in order. Empty: those that contain tensors."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Other parameters → their names as attributes."""
     expected: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters for which the equivalent knows a single value."""
+    """Parameters for which the equivalent supports only one value."""
 
 
 def _take_relax(
@@ -46,7 +46,7 @@ def _take(call: Call) -> Array:
 
 
 def _with_tuples_last(name: str) -> Callable[[Call], Array]:
-    """Compute an operator of Relax, which has the tuples of indices along the last axis; the library's, the first."""
+    """Compute a Relax operator, whose index tuples are along the last axis. The library's are along the first."""
 
     def compute(call: Call) -> Array:
         operands = (call[0], np.moveaxis(call[1], 0, -1), *call.operands[2:])
@@ -140,7 +140,7 @@ def _take_top(call: Call) -> Value:
 
 
 def _turn(call: Call, name: str) -> Call:
-    """Return a call with the attribute ``name`` as the opposite of ``is_ascend``."""
+    """Return a call whose attribute ``name`` is the opposite of ``is_ascend``."""
     attributes = {key: call.get(key) for key in ("axis", "k", "ret_type", "dtype")}
     attributes[name] = not call.get("is_ascend", name == "descending")
     return Call(call.operands, attributes, call.dtype, call.shape)

@@ -1,4 +1,4 @@
-"""The losses of Relax, and its median, in NumPy."""
+"""Define the losses of Relax, and its median, in NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runners.guest.tvm.reference.operators.basic import Array, Call, Value, dema
 
 
 def compute_cross_entropy(call: Call) -> Array:
-    """Return ``-sum(x * y) / N``: the first of several dimensions is the batch."""
+    """Return ``-sum(x * y) / N``. The first of several dimensions is the batch."""
     predictions, labels = call[0], call[1]
     demand(predictions.shape == labels.shape, "labels of another shape")
     return -np.sum(predictions * labels) / (predictions.shape[0] if predictions.ndim > 1 else 1)
@@ -36,7 +36,7 @@ def compute_likelihood(call: Call) -> Array:
 
 
 def find_median(call: Call) -> Value:
-    """Return the middle of an odd number of elements: of an even number, libraries take another one each."""
+    """Return the middle of an odd number of elements. For an even number, libraries choose different ones."""
     x, axes = call[0], call.axes
     demand(axes is None or len(axes) == 1, "several axes")
     count = x.size if axes is None else x.shape[axes[0]]

@@ -1,4 +1,4 @@
-"""The operators of neural networks in NumPy: normalizations, convolutions, pools. See `basic`."""
+"""Define the operators of neural networks in NumPy: normalizations, convolutions, pools. See `basic`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np  # type: ignore[import-not-found]  # part of the compiler's e
 from runners.guest.tvm.reference.operators.basic import Array, Call, Value, demand, is_float, read_axes, spread_along
 
 SPATIAL = "DHW"
-"""The axes of an image, of which a layout has the last one, two or three."""
+"""The axes of an image. A layout contains the last one, two or three."""
 MAX_WINDOWS = 50_000_000
-"""Limit of elements in all windows of a convolution or pool."""
+"""Maximum number of elements in all windows of a convolution or pool."""
 
 
 def normalize_exponents(x: Array, axis: int) -> Array:
@@ -128,7 +128,7 @@ def convolve_transposed(call: Call) -> Array:
 
 
 def shuffle_pixels(call: Call) -> Array:
-    """Move groups of channels into the places of a larger image."""
+    """Move groups of channels into the pixels of a larger image."""
     x, factor = call[0], int(call.get("upscale_factor"))
     *rows, channels, height, width = x.shape
     parts = x.reshape(*rows, channels // factor**2, factor, factor, height, width)
@@ -197,7 +197,7 @@ def attend(call: Call) -> Array:
 
 
 def _hide_later(scores: Array, mask: Any) -> Array:
-    """Return the scores with those of keys behind a query's own place at minus infinity.
+    """Return the scores. Those of keys after a query's own place become minus infinity.
 
     ``TopLeft`` aligns the first query with the first key, ``BottomRight`` the last with the last.
     """
@@ -244,7 +244,7 @@ def _read_each(call: Call, name: str, rank: int) -> tuple[int, ...]:
 
 
 def _read_widths(padding: Any, rank: int) -> list[int]:
-    """Return the widths before all axes of the image, then those behind these."""
+    """Return the padding before all axes of the image, then the padding after them."""
     widths = [int(width) for width in padding or (0,)]
     widths = widths * 2 * rank if len(widths) == 1 else widths * 2 if len(widths) == rank else widths
     demand(len(widths) == 2 * rank and min(widths) >= 0, "a way to pad")

@@ -1,4 +1,4 @@
-"""The operators of Relax that convert between floats and quantized integers, in NumPy."""
+"""Define the operators of Relax that convert between floats and quantized integers, in NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runners.guest.tvm.reference.operators.basic import Array, Call, demand, is_
 
 
 def quantize(call: Call) -> Array:
-    """Compute ``clamp(round(x / scale) + zero_point)``. Libraries round ties in different ways."""
+    """Compute ``clamp(round(x / scale) + zero_point)``. Libraries round ties differently."""
     x, (scale, zero) = call[0], _spread_parameters(call)
     dtype = np.dtype(str(call.get("out_dtype")))
     demand(is_float(x) and dtype.kind in "iu", "a type of quantized values")
@@ -20,14 +20,14 @@ def quantize(call: Call) -> Array:
 
 
 def dequantize(call: Call) -> Array:
-    """Compute ``scale * (q - zero_point)``. The difference is that of the integers: it does not wrap around."""
+    """Compute ``scale * (q - zero_point)``. The integer difference does not wrap around."""
     q, (scale, zero) = call[0], _spread_parameters(call)
     demand(q.dtype.kind in "iu" and str(call.get("out_dtype")) == "float32", "a type of dequantized values")
     return (q.astype("int64") - zero.astype("int64")) * scale
 
 
 def _spread_parameters(call: Call) -> tuple[Array, Array]:
-    """Return scale and zero point along the channels; a single one holds for all."""
+    """Return scale and zero point along the channels. A single one applies to all."""
     scale, zero = (_spread(np.asarray(one), call) for one in call.operands[1:3])
     demand(is_float(scale) and zero.dtype.kind in "iu", "types of scale and zero point")
     return scale, zero

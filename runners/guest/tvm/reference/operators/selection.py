@@ -1,4 +1,4 @@
-"""The operators of Relax that choose, place or order elements by rules of their own, in NumPy."""
+"""Define the operators of Relax that choose, place or order elements by their own rules, in NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runners.guest.tvm.reference.operators.basic import Array, Call, Value, dema
 
 
 def find_buckets(call: Call) -> Array:
-    """Return the number of the bucket of each value, as PyTorch's ``bucketize``."""
+    """Return the bucket number of each value, as PyTorch's ``bucketize`` does."""
     values, bounds = call[0], call[1]
     demand(values.dtype == bounds.dtype and np.all(np.diff(bounds) > 0), "bounds that do not increase")
     demand(not np.any(np.isnan(values)) if is_float(values) else True, "NaN")
@@ -16,7 +16,7 @@ def find_buckets(call: Call) -> Array:
 
 
 def take_top(call: Call) -> Value:
-    """Return the first elements in order, and their places. Libraries order equal elements in different ways."""
+    """Return the first elements in order, and their places. Libraries order equal elements differently."""
     x, axis, count = call[0], int(call.get("axis", -1)), int(call.get("k", 1))
     ordered = np.sort(x, axis=axis)
     demand(np.all(np.diff(ordered, axis=axis) > 0), "equal elements, or NaN")
@@ -50,7 +50,7 @@ def take_indices(call: Call) -> Array:
 
 
 def put_values(call: Call) -> Array:
-    """Return the data with other values at places. Two values for one place need a sum."""
+    """Return the data with other values at some places. Two values for one place need a sum."""
     data, indices, values = call[0].copy(), call[1] if isinstance(call[1], tuple) else (call[1],), call[2]
     _demand_inside(data, indices)
     if call.get("accumulate"):
@@ -90,7 +90,7 @@ def reverse_sequences(call: Call) -> Array:
 
 
 def collapse_sum(call: Call) -> Array:
-    """Sum over the axes along which a tensor of the wanted shape was broadcast."""
+    """Sum over the axes along which a tensor of the requested shape was broadcast."""
     data, shape = call[0], tuple(call[1]) if isinstance(call[1], tuple) else call[1].shape
     added = data.ndim - len(shape)
     axes = (*range(added), *(added + at for at, size in enumerate(shape) if size == 1 != data.shape[added + at]))

@@ -1,4 +1,4 @@
-"""The operator of Relax by name → its equivalent in NumPy."""
+"""Map the names of Relax operators to their equivalents in NumPy."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ _MOVES = (
 )
 _COMPUTES = ("quantize", "dequantize", "median", "hamming_window", "collapse_sum_to", "collapse_sum_like")
 EXACT = frozenset(f"relax.{name}" for name in {*_COMPARED, *_MOVES, *_PLACES} - {*_COMPUTES})
-"""Operators that choose, move or convert values: their results have no rounding that could differ."""
+"""Operators that choose, move or convert values. Their results have no rounding that could differ."""
 
 OPERATORS: Mapping[str, Callable[[Call], Value]] = {
     f"relax.{name}": function

@@ -1,7 +1,7 @@
 """Generate arguments for a function of a module: the same in every run, and exact in all types of floats.
 
-Floats are quarters from -2 to 2. Sums and products of a few of these are exact, so that another order of the
-operations changes no digit. Integers may be indices, so a generator makes them without negative ones unless told.
+Floats are quarters from -2 to 2. Sums and products of a few of them are exact, so that another order of the
+operations changes no digit. Integers may be indices, so a generator makes no negative ones unless requested.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VARIABLES = ("Var", "SizeVar")
 
 
 class Generator:
-    """Arguments of one function. Each variable of a shape has one size."""
+    """Arguments of one function. Each shape variable has one size."""
 
     def __init__(self, size: int, *, signed: bool) -> None:
         self._size = size
@@ -72,7 +72,7 @@ class Generator:
 
 
 _RANGES: Mapping[str, tuple[int, int]] = {"f": (-8, 9), "i": (-3, 4), "u": (0, 7), "b": (0, 2)}
-"""Kind of a type → the least number, and the first that is too large. Floats are divided by four."""
+"""Kind of a type → the least number, and the first number that is too large. Floats are divided by four."""
 
 
 def _is_variable(extent: Node) -> bool:

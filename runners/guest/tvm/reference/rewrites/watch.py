@@ -1,9 +1,9 @@
-"""Check that the passes and schedules which a testcase applies keep the meaning of its functions.
+"""Check that the passes and schedules of a testcase preserve the meaning of its functions.
 
-A function is evaluated before and after with the same generated arguments: a kernel by the interpreter of TIR, a
-function of Relax with NumPy. Another result shows that the pass or the schedule is wrong, even if the testcase only
-prints the module. The same results show nothing, because a report may be about the form of the module: there is no
-vote then. Nothing is compared if the testcase defines passes, or if names or parameters change.
+A function is evaluated before and after with the same generated arguments: a kernel by the TIR interpreter, a Relax
+function with NumPy. Another result shows that the pass or the schedule is wrong, even if the testcase only prints the
+module. Equal results prove nothing, because a report may be about the form of the module. Then there is no vote.
+Nothing is compared if the testcase defines passes, or if names or parameters change.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from runners.guest.tvm.reference.rewrites.arguments import Generator
 
 MAX_SECONDS = 5.0
 PAIR_SECONDS = 2.0
-"""Time for a function before and after: a large kernel is left out."""
+"""Time limit for a function before and after. A large kernel is left out."""
 MAX_PAIRS = 32
-"""Functions that are compared."""
+"""Maximum number of functions that are compared."""
 SIZES = (4, 6)
-"""Extents for the variables of shapes, one after another. Integers are signed with the second."""
+"""Extents of the shape variables, one after another. Integers are signed with the second."""
 REWRITE = "rewrite"
 _MIXED = "MixedPrecision"
-"""Part of the name of a pass that computes in half precision: only a coarse difference is one."""
+"""Part of the name of a pass that computes in half precision. There, only a large difference counts."""
 
 Evaluate = Callable[[int, float, bool], tuple[Value, Value]]
-"""Takes a size, a deadline, and whether to compute in the widest types. Returns the values before and after; in the
-widest types the value before alone."""
+"""Takes a size, a deadline, and True to compute in the widest types. Returns the values before and after, in the
+widest types only the value before."""
 
 
 class RewriteVoter:
@@ -60,9 +60,9 @@ class RewriteVoter:
         self._ends = 0.0
         self._pairs = 0
         self._schedules: dict[int, tuple[Any, Kernels]] = {}
-        """Schedules with the kernels that they were made for, by id."""
+        """Schedules with their original kernels, by id."""
         self._seen: set[int] = set()
-        """Kernels that schedules made and that were compared, by the hashes of their bodies."""
+        """Kernels that schedules made and that were already compared, by the hashes of their bodies."""
 
     def install(self) -> None:
         if OWN_PASS.search(self._script):
@@ -139,7 +139,7 @@ class RewriteVoter:
                 if coarse:
                     own, after, wide = map(narrow_floats, (own, after, wide))
             except CannotEvaluate:
-                return  # another size has no equivalent either, or takes as long
+                return  # another size has no equivalent either, or takes equally long
             vote, where = compare_values(after, wide, own, "result")
             if vote == DIFFERS and where is not None:
                 return self._report(rewrite, name, where)
@@ -152,7 +152,7 @@ class RewriteVoter:
 
     @staticmethod
     def _try(action: Callable[[], Any]) -> None:
-        """Do something that must not disturb the testcase. What cannot be compared has no vote."""
+        """Run an action that must not disturb the testcase. If it fails, there is no vote."""
         try:
             action()
         except Exception:

@@ -1,4 +1,4 @@
-"""Does the command fit the program and the tools that it calls?"""
+"""Check whether the command fits the program and the tools that it calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runners.toolchains.iree.diagnosis.calls.unknown_names import find_other_tar
 
 
 def check_call(failure: Failure, means: Means) -> Diagnosis:
-    """Look for a difference between the command and what it calls, and run the testcase with a mended command."""
+    """Look for a difference between the command and what it calls. Run the testcase with a corrected command."""
     if (raw := find_raw_array(failure.testcase)) is not None:
         return confirm_wrong_call(raw, failure, means)
     values = find_asked_demotion(failure) or find_parameter_of_other_type(failure) or find_demoted_values(failure)

@@ -1,10 +1,10 @@
-"""Find a testcase in a type that the compiler replaces, by default or as it is asked, and mend the call.
+"""Find a testcase with a type that the compiler replaces, by default or on request, and correct the call.
 
-``iree-compile`` turns f64 into f32 unless it is told otherwise (``--iree-input-demote-f64-to-f32``, on by default;
-the flags for i64 and f32 are off by default). The compiled function then refuses an f64 argument, although the text
-declares f64; or it takes its arguments, and computes the values of f32. The flag is documented, so that values of f32
-are no wrong values: this is the only wrong call that explains more than an error. So it is with the flags that a
-testcase gives itself (``--iree-input-demote-i64-to-i32``): its 64-bit values then wrap around.
+By default, ``iree-compile`` turns f64 into f32 (``--iree-input-demote-f64-to-f32``; the flags for i64 and f32 are
+off). Then the compiled function refuses an f64 argument, although the text declares f64. Or it accepts its arguments,
+and computes f32 values. The flag is documented, so f32 values are not wrong: this is the only wrong call that
+explains more than an error. The same applies to flags that a testcase sets itself
+(``--iree-input-demote-i64-to-i32``): its 64-bit values then wrap around.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ MAX_CHARS = 200_000
 
 
 def find_demoted_argument(testcase: Testcase, signature: Signature) -> WrongCall | None:
-    """Return the refusal of an f64 argument by a function that is declared with f64, mended by the flag."""
+    """Return the refusal of an f64 argument by a function that is declared with f64, corrected by the flag."""
     declared = any("f64" in text for text in testcase.files.values())
     if not declared or _REFUSED.search(signature.message) is None:
         return None
     wrong = _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32"})
-    # Some operations cannot be compiled in f64 at all: then arguments of f32 alone fit the function.
+    # Some operations cannot be compiled with f64 at all. Then only f32 arguments fit the function.
     narrow = _narrow_arguments(testcase)
     return wrong if wrong is None or narrow is None else replace(wrong, mended=(*wrong.mended, narrow))
 
 
 def _narrow_arguments(testcase: Testcase) -> Testcase | None:
-    """Return the commands with f32 in the place of f64 among the arguments; None without one."""
+    """Return the commands with f32 instead of f64 in the arguments. None without one."""
     steps = tuple(
         tuple(re.sub(r"(?<=x)f64(?==|$)", "f32", word) if word.startswith("--input=") else word for word in step)
         for step in testcase.steps
@@ -51,9 +51,9 @@ def _narrow_arguments(testcase: Testcase) -> Testcase | None:
 
 
 def find_demoted_values(failure: Failure) -> WrongCall | None:
-    """Return the computation in f64 whose printed or checked values the report calls wrong, mended by the flag.
+    """Return the f64 computation whose printed or checked values the report calls wrong, corrected by the flag.
 
-    A crash or a refusal has another cause. So have values that f32 does not explain, by the definitions of the
+    A crash or a refusal has another cause. So do values that f32 does not explain, by the definitions of the
     operations.
     """
     testcase, seen = failure.testcase, failure.seen
@@ -73,10 +73,10 @@ _ASKED = re.compile(r"(?P<flag>--iree-input-demote-(?P<given>[a-z]\d+)-to-(?P<ta
 
 
 def find_asked_demotion(failure: Failure) -> WrongCall | None:
-    """Return the flag of the testcase that replaces the type of the values which the report calls wrong.
+    """Return the testcase's flag that replaces the type of the values which the report calls wrong.
 
-    The mended commands keep the type, and pass arguments of this type. The control run must then print
-    other values.
+    The corrected commands keep the type, and pass arguments of this type. The control run must then print other
+    values.
     """
     testcase, seen = failure.testcase, failure.seen
     checked = seen.signature is not None and seen.signature.type in (OUTPUT, *CHECKS)
@@ -94,7 +94,7 @@ def find_asked_demotion(failure: Failure) -> WrongCall | None:
 
 
 def _keep_type(word: str, asked: re.Match[str]) -> str:
-    """Return a word of a command for the type that the program declares."""
+    """Return a word of a command, changed to the type that the program declares."""
     if word == asked[0]:
         return f"{asked['flag']}=false"
     if word.startswith("--input="):
@@ -111,7 +111,7 @@ def _mend(testcase: Testcase, evidence: dict[str, object]) -> WrongCall | None:
 
 
 def _is_wrong_in_f32(failure: Failure) -> bool:
-    """True if the same program with f32 in the place of f64 has other values than those that were printed."""
+    """True if the same program with f32 instead of f64 has other values than the printed ones."""
     narrow = demote_floats(failure.testcase)
     return narrow is not None and has_other_values(narrow, failure.seen.excerpt)
 
@@ -122,7 +122,7 @@ def _mend_commands(testcase: Testcase) -> Testcase | None:
 
 
 def _mend_program(testcase: Testcase) -> Testcase | None:
-    """Return the program with the flag in each call of the compiler; None if a call has another form."""
+    """Return the program with the flag in each call of the compiler. None if a call has another form."""
     files = dict(testcase.files)
     for name, text in testcase.files.items():
         if name.endswith(".py") and len(text) <= MAX_CHARS:

@@ -12,11 +12,11 @@ from runners.toolchains.iree.failures import FAILURES
 from runners.toolchains.iree.notations import port_notations
 
 MAX_ROW = 120
-"""Characters of a row that a finding quotes."""
+"""Maximum length of a row that a finding quotes."""
 
 
 def find_old_notation(failure: Failure) -> WrongCall | None:
-    """Return the first notation that the release refuses, and the testcase in the later ones."""
+    """Return the first notation that the release rejects, and the testcase in the later notations."""
     seen = failure.seen
     if seen.signature is None or not refuses_text(seen.signature, FAILURES):
         return None

@@ -1,7 +1,8 @@
-"""Find an array of another element type than the parameter for which a program adds its bytes, and convert the array.
+"""Find an array whose element type differs from that of the parameter it becomes, and convert the array.
 
-A parameter is a range of bytes: neither ``ParameterIndex.add_buffer`` nor an archive knows an element type. The
-compiled program reads the bytes in the type that its text declares: the bytes of a float64 array are read as f32.
+A parameter is a range of bytes. Neither ``ParameterIndex.add_buffer`` nor an archive knows an element type. The
+compiled program reads the bytes with the type that its text declares. So the bytes of a float64 array may be read as
+f32.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _DECLARED = re.compile(
 _NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64"}
 _ADDS = frozenset({"add_buffer"})
 _SAVES = frozenset({"save_archive_file", "create_archive_file", "save_file"})
-"""Functions that write an archive from a dictionary of arrays, those of safetensors included."""
+"""Functions that write an archive from a dictionary of arrays, including those of safetensors."""
 MAX_CHARS = 200_000
 
 
 def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
-    """Return the arrays that become parameters, converted to the declared types, if values are called wrong."""
+    """Return the arrays that become parameters, converted to the declared types, if the report calls values wrong."""
     testcase, seen = failure.testcase, failure.seen
     checked = seen.signature is not None and seen.signature.type in (OUTPUT, *CHECKS)
     if testcase.kind is not TestcaseKind.PYTHON or failure.is_flaky or not checked:
@@ -54,7 +55,7 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
 
 
 def _name_function(texts: list[str]) -> str:
-    """Return the function that takes the array."""
+    """Return the name of the function that takes the array."""
     return next(name for name in (*sorted(_ADDS), *sorted(_SAVES), "") if any(name in text for text in texts))
 
 

@@ -16,10 +16,10 @@ _TYPED_ARRAY = re.compile(
 
 
 def find_raw_array(testcase: Testcase) -> WrongCall | None:
-    """Return the first input that names a type before a file in NumPy's format, mended to the file alone.
+    """Return the first input that names a type before a file in NumPy's format, corrected to only the file.
 
-    ``iree-run-module --help``: with a shape and a type the file holds raw numbers; without them it is read by its own
-    header. The header then counts as the first numbers.
+    By ``iree-run-module --help``, a file with a shape and a type contains raw numbers. Without them, its own header
+    describes it. So here the header is read as the first numbers.
     """
     found = next((one for step in testcase.steps for word in step if (one := _TYPED_ARRAY.fullmatch(word))), None)
     if found is None:

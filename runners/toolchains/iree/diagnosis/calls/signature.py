@@ -1,8 +1,8 @@
 """Compare the call of a compiled program with the signature that the text of the testcase declares. Pure.
 
-The comparison is careful: an extent ``?``, an input from a file, a type or a notation that is unknown here, and
-several modules in one run all agree with anything. A difference comes with the testcase in which only the call is
-mended: a run of it shows whether the difference explains the failure.
+The comparison is careful: an extent ``?``, an input from a file, an unknown type or notation, and several modules in
+one run agree with anything. Each difference has a testcase in which only the call is corrected. A run of it shows
+whether the difference explains the failure.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _Found = tuple[CallFault, dict[str, object]]
 
 
 def _compare_step(testcase: Testcase, at: int, mending: _Mending) -> Iterator[_Found]:
-    """Yield the differences of one run, and mend them. Several of them may be mended only together."""
+    """Yield the differences of one run, and correct them. Several of them may need a correction together."""
     step = testcase.steps[at]
     source = _find_source(testcase, step) if step[0] in RUNNERS else None
     if any(re.match(r"--?flagfile", word) for word in step):
-        return  # the file may name the function and give inputs
+        return  # the file may name the function and contain inputs
     if source is None or any("benchmark-funcs" in word for other in testcase.steps for word in other):
         return
     text = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), testcase.files[source])
@@ -71,7 +71,7 @@ def _compare_step(testcase: Testcase, at: int, mending: _Mending) -> Iterator[_F
     words = mending.steps[at]
     for place, word in enumerate(step):
         if word.startswith("--expected_output"):
-            words[place] = ""  # that was of another call
+            words[place] = ""  # this was the input of another call
         elif differing and find_called((word,)) is not None:
             words[place] = f"{word.partition('=')[0]}={called.name}"
     yield from _compare_inputs(called, step, words, _changes_types(testcase))
@@ -82,7 +82,7 @@ def _make_public(text: str, function: Function) -> str:
 
 
 def _find_source(testcase: Testcase, step: Sequence[str]) -> str | None:
-    """Return the file that was compiled to the only module of a run; None if that is not certain."""
+    """Return the file that was compiled to the only module of a run. None if this is uncertain."""
     modules = [word.partition("=")[2] for word in step if re.match(r"--?module(?:_file)?=", word)]
     made = [other for other in testcase.steps if other[0] == "iree-compile" and len(modules) == 1]
     made = [other for other in made if _bare(modules[0]) in map(_bare, _list_outputs(other))]
@@ -105,7 +105,7 @@ def _list_outputs(step: Sequence[str]) -> list[str]:
 def _find_function(
     functions: Sequence[Function], asked: str | None, inputs: int
 ) -> tuple[Function | None, tuple[_Found, ...]]:
-    """Return the function that a run calls, or was to call, and the difference in its name or visibility."""
+    """Return the function that a run calls, or should call, and the difference in its name or visibility."""
     public = [one for one in functions if not one.private]
     if asked is None:
         return public[0] if len(public) == 1 else None, ()
@@ -131,15 +131,15 @@ _TENSOR = re.compile(r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[a-
 _TORCH = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w{1,8})>$")
 _SCALAR = re.compile(r"(?P<element>[su]?i\d{1,2}|bf16|f\d{1,2}|index)$")
 _UNKNOWN_ARGUMENTS = re.compile(r"!(?!torch\.vtensor<|hal\.buffer_view$)")
-"""Types of arguments that the compiler may supply by itself, such as fences."""
+"""Types of arguments that the compiler may supply itself, such as fences."""
 _OTHER_INPUTS = re.compile(r"--?input=[@*+]|--?[\w-]*input(?!=)|--?\w+[_-]input\b")
-"""Inputs from files, each of which may hold several arrays, and flags of other years that give inputs."""
+"""Inputs from files, which may contain several arrays, and flags of other years for inputs."""
 _CHANGES_TYPES = re.compile(r"--iree-[\w-]*(?:demote|promote)-")
 
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A type as an argument or an input has it. ``shape`` is None for a scalar; an extent of None is dynamic."""
+    """The type of an argument or an input. ``shape`` is None for a scalar; an extent of None is dynamic."""
 
     shape: tuple[int | None, ...] | None
     element: str
@@ -154,7 +154,7 @@ def _changes_types(testcase: Testcase) -> bool:
 
 
 def _compare_inputs(called: Function, step: Sequence[str], words: list[str], changed: bool) -> Iterator[_Found]:
-    """Yield the differences between the inputs and the arguments, and mend the words."""
+    """Yield the differences between the inputs and the arguments, and correct the words."""
     places, types = _list_inputs(step), called.types
     uncertain = any(map(_OTHER_INPUTS.match, step)) or len(types) > MAX_INPUTS
     if uncertain or any(_UNKNOWN_ARGUMENTS.match(one) for one in types):
@@ -213,12 +213,12 @@ def _fits(wanted: tuple[int | None, ...] | None, given: tuple[int, ...]) -> bool
 
 
 _NARROWER = {("f64", "f32"), ("i64", "i32"), ("i1", "i8"), ("index", "i32"), ("index", "i64")}
-"""Declared and given element types that differ and may agree: demotion by default, and the type of a byte."""
+"""Pairs of declared and given element types that may agree: by demotion, or as types of one byte."""
 _ELEMENT = re.compile(r"(?:i\d{1,2}|bf16|f\d{1,2}|index)$")
 
 
 def _are_alike(declared: str, given: str) -> bool:
-    """True if an argument may take such an element. Integers have no sign at this boundary."""
+    """True if an argument may take such an element. Integers are signless at this boundary."""
     one, other = (name.removeprefix("s").removeprefix("u") for name in (declared, given))
     return one == other or (one, other) in _NARROWER or not _ELEMENT.match(one) or not _ELEMENT.match(other)
 
@@ -233,7 +233,7 @@ def _mend_value(kind: str, given: str) -> str | None:
 
 
 def _settle_extents(kind: str, given: str) -> str:
-    """Return a type without dynamic extents: those of the given value where the ranks agree, else 1."""
+    """Return a type without dynamic extents. They become those of the given value if the ranks agree, else 1."""
     passed = _GIVEN.match(given)
     sizes = passed["shape"].split("x")[:-1] if passed else []
     settled = kind

@@ -1,8 +1,8 @@
 """Find a name on the command line that no release of IREE knows: a flag, a device, a backend. Pure.
 
-The tool's own message tells that the name is unknown. A name of another era is in the drift table, and a device that
-only this machine lacks is known: neither is a fault of the testcase. A report of this very message is about the name,
-so a flag of another era counts there.
+The tool's own message states that the name is unknown. A name of another time is in the drift table, and a device
+that only this machine lacks is known. Neither is a fault of the testcase. If the report is about this very message, a
+flag of another time counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KNOWN = {
     "--iree-hal-target-backends": frozenset({backend for backend, _ in BACKENDS.values()} | _OTHER_DEVICES),
     "--iree-hal-target-device": frozenset({*(n for pair in BACKENDS.values() for n in pair), *_OTHER_DEVICES}),
 }
-"""Flags that name a device or a backend, and the names that some release or machine knows."""
+"""Flags that name a device or a backend, and the names that any release or machine knows."""
 _MOVED = frozenset(
     name.lstrip("-").partition("=")[0]
     for entry in DRIFT
@@ -48,15 +48,15 @@ _SUCCESSORS = {
     for entry in DRIFT
     if entry.kind == "flag" and "=" not in entry.old and "=" not in (entry.new or "")
 }
-"""Flags of another era without their dashes, and the flags in their place; empty for those that have none."""
+"""Flags of another time without their dashes → the flags that replaced them. Empty for those without a successor."""
 _MOVED_WORDS = frozenset(entry.old for entry in DRIFT if entry.kind == "flag" and "=" in entry.old)
-"""Flags of which one value moved, with that value."""
+"""Flags, with a value, of which only this value moved."""
 
 
 def find_unknown_name(
     testcase: Testcase, signature: Signature, excerpt: str, *, is_reported: bool = False
 ) -> WrongCall | None:
-    """Return the name that a tool rejects and no release knows. ``excerpt`` is from the output of the run.
+    """Return the name that a tool rejects and no release knows. ``excerpt`` is part of the run's output.
 
     ``is_reported``: the report is about this very message.
     """
@@ -91,7 +91,7 @@ def _find_flags(testcase: Testcase, signature: Signature, excerpt: str, *, is_re
 
 
 def _replace_word(testcase: Testcase, at: int, place: int, word: str) -> Testcase:
-    """Return the testcase with another word in one place of a step; without that word if it is empty."""
+    """Return the testcase with another word in one place of a step. An empty word removes the old one."""
     step = testcase.steps[at]
     changed = (*step[:place], *((word,) if word else ()), *step[place + 1 :])
     return msgspec.structs.replace(testcase, steps=(*testcase.steps[:at], changed, *testcase.steps[at + 1 :]))
@@ -118,7 +118,7 @@ _GPUS = frozenset({backend for backend, _ in BACKENDS.values()} - _OF_THE_CPU)
 
 
 def find_other_target(testcase: Testcase) -> WrongCall | None:
-    """Return the difference if a program is compiled for accelerators alone, and is run on the processor."""
+    """Return the difference if a program is compiled only for accelerators, and is run on the processor."""
     backends = [
         value
         for step in testcase.steps

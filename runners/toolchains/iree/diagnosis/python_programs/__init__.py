@@ -1,1 +1,1 @@
-"""The diagnosers of Python programs: modules as files (``embedded.py``), calls as commands (``called.py``)."""
+"""Diagnose Python programs: their modules as files (``embedded.py``), their calls as commands (``called.py``)."""

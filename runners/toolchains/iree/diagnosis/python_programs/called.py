@@ -1,9 +1,9 @@
-"""The calls of a Python program as commands, for the diagnosers that read inputs on a command line.
+"""Turn the calls of a Python program into commands, for the diagnosers that read inputs on a command line.
 
-The guest (``guest/iree/record_calls.py``) records the arguments and the results of each call. Its words are a claim:
-the host runs the module of the program with these arguments by ``iree-run-module``. A check of results goes on only
-if the command prints what the program got. If it prints another value, and the definitions agree with the command,
-then the call from Python goes wrong.
+The guest (``guest/iree/record_calls.py``) records the arguments and the results of each call. The record is a claim:
+the host runs the program's module with these arguments by ``iree-run-module``. A check of results continues only if
+the command prints what the program got. If it prints another value, and the definitions agree with the command, then
+the call from Python is wrong.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ Diagnose = Callable[[Failure, Means], Diagnosis]
 _PROGRAM = "iree.record_calls"
 MAX_LINES, MAX_LINE_CHARS, MAX_COMMANDS = 12, 512 * 1024, 8
 MAX_WORD = 120_000
-"""Characters of a value: Linux takes 128 KiB for one word of a command."""
+"""Maximum length of a value: Linux allows 128 KiB for one word of a command."""
 MAX_SHOWN = 400
-"""Elements of a result that the excerpt of a run surely holds. Larger results are compared by the command itself."""
+"""Most elements of a result that a run's excerpt surely contains. The command compares larger results."""
 _Value = Annotated[
     str, msgspec.Meta(max_length=MAX_WORD, pattern=r"^(?:(?:\d{1,9}x){0,8}(?:f|u?i)\d{1,2}=)?[-+\w. ]*$")
 ]
 
 
 class _Call(msgspec.Struct, frozen=True, tag_field="kind", tag="call"):
-    """The guest's claim of a call; other fields are ignored."""
+    """The guest's claim of a call. Other fields are ignored."""
 
     function: Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w$.-]+$")]
     inputs: Annotated[tuple[_Value, ...], msgspec.Meta(max_length=16)]
@@ -64,14 +64,14 @@ class CommandCheck:
 
     diagnose: Diagnose
     same_values: bool
-    """True if it examines the printed results, so that they must be those of the program. What is read out of bounds
-    differs from process to process."""
+    """True if it examines the printed results, so that they must equal the program's. Values that are read out of
+    bounds differ between processes."""
 
 
 def read_called(*checks: CommandCheck) -> Diagnose:
-    """Return the diagnoser of Python programs that puts each of their calls to the checks as a command.
+    """Return the diagnoser of Python programs that passes each of their calls to the checks as a command.
 
-    A reference that agrees with one call says nothing about the others: it must agree with all.
+    A reference that agrees with one call proves nothing about the others. It must agree with all.
     """
 
     def diagnose_calls(failure: Failure, means: Means) -> Diagnosis:
@@ -114,7 +114,7 @@ class _Recorded:
 
 
 def _record_calls(failure: Failure, means: Means) -> _Recorded | None:
-    """Return different calls of the functions of a program's modules; None if it is not certain whose they are."""
+    """Return different calls of the functions of a program's modules. None if their modules are uncertain."""
     given = list_embedded(failure.testcase) or list_read(failure.testcase)
     source = given[0].source if given else find_composer(failure.testcase)
     if len(given) > 1 or source is None:
@@ -140,9 +140,9 @@ def _record_calls(failure: Failure, means: Means) -> _Recorded | None:
 
 
 def _match_modules(read: Sequence[_Call | _Module | None]) -> list[tuple[str, _Call | None]] | None:
-    """Return each call with the module that the program compiled last before it.
+    """Return each call with the last module that the program compiled before it.
 
-    None if two modules are compiled before a call: it may be of either.
+    None if two modules are compiled before a call, because it may belong to either.
     """
     matched: list[tuple[str, _Call | None]] = []
     text, called = "", True
@@ -169,8 +169,7 @@ def _read_line(line: str) -> _Call | _Module | None:
 def _make_command(module: EmbeddedModule, call: _Call) -> Testcase:
     """Return the command lines that compile the module and make the same call.
 
-    Results that are too large to be shown are compared with those of the program by the command, which fails if
-    they differ.
+    If results are too large to be shown, the command compares them with the program's. It fails if they differ.
     """
     compiled = f"{module.source}.vmfb"
     compared = tuple(f"--expected_output={value}" for value in call.results) if _is_large(call) else ()
@@ -187,10 +186,10 @@ def _make_command(module: EmbeddedModule, call: _Call) -> Testcase:
 
 
 def _compare_program(found: Diagnosis, seen: Observation, call: _Call, program: Observation) -> Diagnosis:
-    """Return the vote on a program that got another value than the command, where the definitions agree with that.
+    """Return the vote on a program whose value differs from the command's, if the definitions agree with the command.
 
-    The same module gives the right value by the command, so the call from Python goes wrong. The program must have
-    printed its value itself.
+    The same module gives the right value by the command, so the call from Python is wrong. The program itself must
+    have printed its value.
     """
     agrees = [one for one in found.findings if get_vote(one) is Vote.AGREES]
     try:
@@ -216,7 +215,7 @@ def _compare_program(found: Diagnosis, seen: Observation, call: _Call, program: 
 
 
 _CLEARLY = 1e-2
-"""Relative difference from which on a value is another one, and not the same one with other rounding."""
+"""Minimum relative difference of different values. Smaller differences may come from rounding."""
 
 
 def _is_large(call: _Call) -> bool:
@@ -224,7 +223,7 @@ def _is_large(call: _Call) -> bool:
 
 
 def _show_results(seen: Observation, call: _Call) -> Observation:
-    """Return a run of large results with these results: the command has found them equal to those of the program."""
+    """Return a run with large results filled in. The command found them equal to the program's."""
     if not _is_large(call):
         return seen
     rows = (f"result[{at}]: hal.buffer_view\n{value}" for at, value in enumerate(call.results))
@@ -267,4 +266,4 @@ def _is_same(printed: float, claimed: float) -> bool:
 
 
 _DIGITS = 1e-3
-"""Relative difference of a value and its printed digits. Narrow floats are printed with few."""
+"""Relative difference between a value and its printed digits. Narrow floats are printed with few digits."""

@@ -1,7 +1,7 @@
-"""MLIR in a string of a Python program, for the diagnosers that read MLIR in a file. Pure, by the text.
+"""Turn MLIR in a string of a Python program into a file, for the diagnosers that read files. Pure, by the text.
 
-The string becomes a file that ``iree-compile`` compiles before the program runs, with the lines of the program. A
-diagnoser mends the file: then the program runs with the mended string. Steps of the compiler alone run as they are.
+``iree-compile`` compiles the file, which has the program's line numbers, before the program runs. A diagnoser repairs
+the file. Then the program runs with the repaired string. Steps that only compile run unchanged.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class EmbeddedModule:
     """The file of the program."""
     text: str
     above: int
-    """Lines of the program above the module."""
+    """Number of lines of the program above the module."""
     span: tuple[int, int]
     """Offsets of the literal in the program."""
     is_bytes: bool
     flags: tuple[str, ...]
     """The flags with which the program compiles."""
     called: str
-    """The function of the module that the program calls; empty if that is not certain."""
+    """The function of the module that the program calls. Empty if this is uncertain."""
 
     @property
     def file(self) -> str:
-        """The file that holds the module in `as_file`."""
+        """The file that contains the module in `as_file`."""
         return f"{self.source}.mlir"
 
     def as_file(self) -> Testcase:
@@ -60,7 +60,7 @@ class EmbeddedModule:
         )
 
     def put_back(self, changed: Testcase) -> Testcase:
-        """Return the testcase to run for a changed `as_file`: the program, if one of the steps is its run."""
+        """Return the testcase to run for a changed `as_file`: the program, if one of the steps runs it."""
         if not any(step[0] == "python" and self.source in step for step in changed.steps):
             return changed
         begin, end = self.span
@@ -86,7 +86,7 @@ def read_embedded(diagnose: Diagnose) -> Diagnose:
 
 
 def compile_only(diagnose: Diagnose) -> Diagnose:
-    """Return the diagnoser that sees the compilations of a testcase alone."""
+    """Return the diagnoser that sees only the compilations of a testcase."""
 
     def diagnose_compilation(failure: Failure, means: Means) -> Diagnosis:
         compiling = tuple(step for step in failure.testcase.steps if step[0] == "iree-compile")
@@ -108,7 +108,7 @@ def _diagnose_module(diagnose: Diagnose, module: EmbeddedModule, failure: Failur
 
 
 def _name_program(finding: Finding, module: EmbeddedModule) -> Finding:
-    """Name the file of the program in the place of the file that the diagnoser read."""
+    """Replace the file that the diagnoser read by the program's file in a finding."""
     evidence = {
         key: value.replace(module.file, module.source) if isinstance(value, str) else value
         for key, value in finding.evidence.items()
@@ -147,9 +147,9 @@ def list_embedded(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
 
 
 def list_read(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
-    """Return the only MLIR file of a testcase whose Python program reads it, to look at its calls.
+    """Return the only MLIR file of a testcase if its Python program reads the file, to examine the calls.
 
-    `EmbeddedModule.put_back` does not apply: the program holds no literal.
+    `EmbeddedModule.put_back` does not apply, because the program contains no literal.
     """
     sources = [name for name in testcase.files if name.endswith(".py")]
     texts = [(name, text) for name, text in testcase.files.items() if name.endswith(".mlir")]
@@ -174,7 +174,7 @@ def list_read(testcase: Testcase) -> tuple[EmbeddedModule, ...]:
 
 
 def find_composer(testcase: Testcase) -> str | None:
-    """Return the file of a Python program that composes the text of its module while it runs; None for another."""
+    """Return the file of a Python program that composes its module's text at run time. None for other programs."""
     sources = [name for name in testcase.files if name.endswith(".py")]
     if testcase.kind is not TestcaseKind.PYTHON or len(sources) != 1:
         return None
@@ -182,7 +182,7 @@ def find_composer(testcase: Testcase) -> str | None:
 
 
 def make_composed(testcase: Testcase, source: str, text: str) -> EmbeddedModule:
-    """Return the module that a program composed, to look at its calls. `EmbeddedModule.put_back` does not apply."""
+    """Return the module that a program composed, to examine its calls. `EmbeddedModule.put_back` does not apply."""
     tree = _parse(testcase.files[source])
     return EmbeddedModule(
         program=testcase,
@@ -208,7 +208,7 @@ def _parse(code: str) -> ast.Module | None:
 
 
 def _list_modules(tree: ast.Module) -> Iterator[tuple[ast.Constant, str]]:
-    """Yield the literals that hold a module. The parts of an f-string are no literals."""
+    """Yield the literals that contain a module. The parts of an f-string are not literals."""
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or id(node) in parts:
@@ -234,7 +234,7 @@ def _find_span(code: str, node: ast.Constant) -> tuple[int, int]:
 
 
 def _read_flags(tree: ast.Module) -> tuple[str, ...]:
-    """Return the flags of the program's compiling call, as far as literals give them."""
+    """Return the flags of the program's compiling call, as far as they are literals."""
     given = {word.arg: word.value for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords}
     backends = list(_list_strings(given.get("target_backends"))) or [_DEFAULT_BACKEND]
     types = _list_strings(given.get("input_type"))
@@ -253,7 +253,7 @@ def _list_strings(node: ast.expr | None) -> Iterator[str]:
 
 
 def _find_called(tree: ast.Module, text: str) -> str:
-    """Return the only function of the module whose name the program has as an attribute or a string."""
+    """Return the only function of the module whose name occurs in the program as an attribute or a string."""
     names = {one.name for one in list_functions(text) if not one.private}
     used: set[str] = set()
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Compare a result that a report calls wrong with the definitions of the operations. No run is needed."""
+"""Compare a result that a report calls wrong with the definitions of the operations. This needs no run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PRINTED = re.compile(
     re.M,
 )
 _DIGITS = {"f32": 2e-5, "f64": 2e-5, "f16": 2e-3, "bf16": 1e-2, "f8E4M3FN": 0.13, "f8E4M3FNUZ": 0.13}
-"""Greatest difference to the printed digits, relative. Formats that are not listed have two bits: `_COARSE`."""
+"""Maximum relative difference from the printed digits. Formats that are not listed have two bits: `_COARSE`."""
 _COARSE = 0.26
 
 
 _OTHER_SUMS = 1e-2
-"""Difference of rounded sums, relative to the largest, from which on they differ."""
+"""Minimum difference of rounded sums that differ, relative to the largest."""
 
 
 def check_definitions(failure: Failure, means: Means) -> Diagnosis:
-    """Compute the results of a program by the definitions of its operations, and compare the printed ones."""
+    """Compute the results of a program by the definitions of its operations, and compare the printed results."""
     seen = failure.seen
     wrong = seen.signature is not None and seen.signature.type == WRONG_OUTPUT
     if not (wrong or seen.ended == Exited(code=0)):
@@ -40,7 +40,7 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
     compared = [one for run in runs for one in run or ()]
     differing = next((one for one in compared if "at" in one), None)
     if not compared or (differing is None and None in runs):
-        return NOTHING_FOUND  # the report may mean the run that has no vote
+        return NOTHING_FOUND  # the report may be about the run without a vote
     vote = Vote.AGREES if differing is None else Vote.DIFFERS
     told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in compared)} if differing is None else differing
     finding = Finding(
@@ -52,9 +52,9 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
 
 
 def _list_runs(testcase: Testcase, excerpt: str) -> list[tuple[Testcase, str]]:
-    """Return each run of a module with the command that compiles the module, and what the run prints.
+    """Return each run of a module with the command that compiles it, and the run's output.
 
-    Long output keeps its end: then nothing is known of the first runs.
+    Only the end of long output is kept. Then nothing is known about the first runs.
     """
     runs = [step for step in testcase.steps if step[0] == "iree-run-module"]
     parts = re.split(r"^(?=EXEC @)", excerpt, flags=re.M)[1:]
@@ -84,13 +84,13 @@ def _compare_run(testcase: Testcase, printed: str) -> _Compared | None:
 
 
 def has_other_values(testcase: Testcase, excerpt: str) -> bool:
-    """True if the definitions give another value than the output of a run."""
+    """True if the definitions give a value that differs from the output of a run."""
     compared = (_compare_results(*run) for run in _list_runs(testcase, excerpt))
     return any(one is not None and _differs(one) for one in compared)
 
 
 def demote_floats(testcase: Testcase) -> Testcase | None:
-    """Return the program with f32 in the place of f64, as the compiler compiles it; None if it keeps the types."""
+    """Return the program with f32 instead of f64, as the compiler compiles it. None if it keeps the types."""
     texts = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
     words = [word for step in testcase.steps for word in step]
     if not any(map(_WIDE.search, texts)) or any("demote" in word or len(word) > MAX_CHARS for word in words):
@@ -116,10 +116,10 @@ def _differs(compared: _Compared) -> bool:
 
 
 def _combine(own: _Compared | None, narrow: _Compared | None) -> _Compared | None:
-    """Return the comparison on which f64 and f32 agree; None where the type decides.
+    """Return the comparison on which f64 and f32 agree. None if the type decides.
 
-    The program asks for f64, and the compiler computes in f32 by default. A result in f64 is printed in f32: then
-    only the computation in f32 can be compared.
+    The program requests f64, and by default the compiler computes in f32. An f64 result is printed in f32. Then only
+    the computation in f32 can be compared.
     """
     if narrow is None:
         return None
@@ -129,7 +129,7 @@ def _combine(own: _Compared | None, narrow: _Compared | None) -> _Compared | Non
 
 
 def _compare_results(testcase: Testcase, excerpt: str) -> _Compared | None:
-    """Compare each printed result; None without a vote."""
+    """Compare each printed result. None without a vote."""
     printed = list(_PRINTED.finditer(excerpt))
     results = compute_program(testcase) if printed else None
     if results is None or len(printed) != len(results) or f"result[{len(results)}]" in excerpt:
@@ -140,7 +140,7 @@ def _compare_results(testcase: Testcase, excerpt: str) -> _Compared | None:
 
 
 def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] | None:
-    """Return where a printed result differs, else whether each printed digit is right; None if it cannot be read."""
+    """Return where a printed result differs, else whether each printed digit is right. None if it cannot be read."""
     words = [one for one in re.split(r"[\s\[\]]+", printed["values"]) if one]
     if right.element != printed["element"] or len(words) != len(right.numbers):
         return None
@@ -156,13 +156,13 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
         distance = max((abs(a - b) / (largest or 1.0) for a, b in pairs if math.isfinite(a - b)), default=0.0)
         near = distance < _OTHER_SUMS and all(math.isnan(a) is math.isnan(b) for a, b in pairs)
         if near or right.element not in ("f32", "f64"):
-            return None  # another order of the additions, or wider ones, may be as right
+            return None  # additions in another order, or with more digits, may be correct too
     differing = next((at for at, (a, b) in enumerate(pairs) if not _agree(a, b, right.element)), None)
     if differing is not None:
         expected = f"{right.numbers[differing]:g}"
         return {"at": f"[{differing}]", "returned": words[differing], "expected": expected}
     if right.element in FLOATS and any(a == b == 0 and math.copysign(1, a) != math.copysign(1, b) for a, b in pairs):
-        return None  # a zero of the other sign: equal, and not the same
+        return None  # a zero with the other sign: equal, but not the same
     return {EXACT: all(f"{a:g}" == f"{b:g}" or wrap_value(a, right.element) == b for a, b in pairs)}
 
 

@@ -9,7 +9,7 @@ from runners.toolchains.iree.diagnosis.reference.statements import Region, State
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 MAX_ITERATIONS = 1_000
-"""Most iterations of one loop."""
+"""Maximum number of iterations of one loop."""
 RunRegion = Callable[[Region, Sequence[Values]], Sequence[Values]]
 """Runs the statements of a region on its arguments, for all places at once."""
 FLOW = frozenset({"while", "if", "case", "map"})
@@ -52,7 +52,7 @@ def _repeat(condition: Region, body: Region, given: Sequence[Values], run_region
 def _repeat_forwarding(
     condition: Region, body: Region, given: Sequence[Values], run_region: RunRegion
 ) -> Sequence[Values]:
-    """``scf.while``: the condition gives the values for the body, and at last the results."""
+    """Run ``scf.while``: the condition gives the values for the body, and finally the results."""
     values = given
     for _ in range(MAX_ITERATIONS):
         goes_on, *forwarded = run_region(condition, values)
@@ -63,7 +63,7 @@ def _repeat_forwarding(
 
 
 def _count_up(body: Region, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
-    """``scf.for``, whose first operands are the bounds and the step."""
+    """Run ``scf.for``, whose first operands are the bounds and the step."""
     first, end, step = map(_read_scalar, operands[:3])
     values = operands[3:]
     if step < 1 or len(range(first, end, step)) > MAX_ITERATIONS:
@@ -74,7 +74,7 @@ def _count_up(body: Region, operands: Sequence[Values], run_region: RunRegion) -
 
 
 def _read_scalar(values: Values) -> int:
-    """Return the only element. The regions of a reduction run for many elements at once, which may branch apart."""
+    """Return the only element. The regions of a reduction run for many elements, which may branch differently."""
     if values.shape or len(values.numbers) != 1:
         raise UndefinedResult("a branch of many elements")
     return int(values.numbers[0])

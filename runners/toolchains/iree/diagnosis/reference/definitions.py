@@ -1,7 +1,7 @@
 """Compute the scalar operations of MLIR's ``arith`` and ``math`` dialects by their definitions. Pure.
 
-An integer is kept as its signed value. A float is rounded to its type after each operation. A result is None where
-the definition leaves it undefined.
+An integer is stored as its signed value. A float is rounded to its type after each operation. A result is None if the
+definition leaves it undefined.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """A float format that Python does not pack: the bits behind the point, the least exponent, the largest value."""
+    """A float format that Python cannot pack: the fraction bits, the least exponent, the largest value."""
 
     fraction_bits: int
     least_exponent: int
     largest: float
     beyond: float = math.inf
-    """What a larger value becomes: infinity, or NaN in a format without infinities."""
+    """The result for a larger value: infinity, or NaN in a format without infinities."""
 
 
 _PACKED = {"f16": "e", "f32": "f", "f64": "d"}
@@ -43,7 +43,7 @@ _INTEGER = re.compile(r"(?P<unsigned>u)?i(?P<bits>1|4|8|16|32|64)$")
 
 
 def is_known(element: str) -> bool:
-    """True for an element type with which this module computes."""
+    """True for an element type that this module supports."""
     return element in FLOATS or _INTEGER.match(element) is not None
 
 
@@ -54,7 +54,7 @@ def count_bits(element: str) -> int:
 
 
 def wrap_value(value: Number, element: str) -> Number:
-    """Return a value as its type holds it: an integer modulo its width, a float rounded."""
+    """Return a value as its type represents it: an integer modulo its width, a float rounded."""
     if element in _FORMATS:
         return round_float(float(value), _FORMATS[element])
     try:
@@ -66,7 +66,7 @@ def wrap_value(value: Number, element: str) -> Number:
 
 
 def wrap_values(values: Sequence[Number], element: str) -> Sequence[Number]:
-    """Return values as their type holds them, all at once: of a loop there may be thousands.
+    """Return values as their type represents them, all at once, because a loop may have thousands.
 
     Raises:
         OverflowError: a value is too large for a packed float, or an infinite integer.
@@ -100,7 +100,7 @@ _CODES = {
 
 
 def keep_bits(value: Number, source: str, target: str) -> Number | None:
-    """Return the value whose bits in one type are those of another; None for other widths, and for NaN."""
+    """Return the value with the same bits in another type. None for types of different widths, and for NaN."""
     if source in _BYTES or target in _BYTES:
         return _keep_byte(value, source, target)
     one, other = _CODES.get(source), _CODES.get(target)
@@ -130,9 +130,9 @@ def _is_same(one: float | None, other: Number) -> bool:
 
 
 def _decode_byte(code: int, element: str) -> float | None:
-    """Return the value of a byte as a float of 8 bits; None for NaN.
+    """Return the value of a byte as an 8-bit float. None for NaN.
 
-    A format whose name ends in ``FN`` has no infinity, and in ``FNUZ`` neither that nor a negative zero: the byte
+    A format whose name ends in ``FN`` has no infinity. A format in ``FNUZ`` has no negative zero either: the byte
     0x80 is its only NaN.
     """
     kept = _BYTES[element]
@@ -151,7 +151,7 @@ def to_unsigned(value: int, bits: int) -> int:
 
 
 def _divide(a: int, b: int, bits: int) -> int | None:
-    """Return the quotient rounded towards zero; None for zero, and for the quotient that does not fit."""
+    """Return the quotient rounded towards zero. None for division by zero, and if the quotient does not fit."""
     if not b or (b == -1 and a == -(1 << (bits - 1))):
         return None
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
@@ -193,14 +193,14 @@ def _divide_floats(a: float, b: float) -> float:
 
 
 def _choose(pick: Callable[..., float]) -> Callable[[float, float], float]:
-    """``maximumf`` and ``minimumf`` give NaN for NaN, and order the zeros by their signs."""
+    """Return ``maximumf`` or ``minimumf``: NaN for NaN, and zeros ordered by their signs."""
     return lambda a, b: (
         math.nan if math.isnan(a) or math.isnan(b) else pick(a, b, key=lambda n: (n, math.copysign(1.0, n)))
     )
 
 
 def remain_float(a: float, b: float) -> float:
-    """``fmod`` of C, whose sign is that of the dividend."""
+    """Compute C's ``fmod``, which has the dividend's sign."""
     if math.isinf(a) or not b or math.isnan(a) or math.isnan(b):
         return math.nan
     return math.fmod(a, b)
@@ -220,7 +220,7 @@ FLOAT_PAIRS: Mapping[str, Callable[[float, float], float]] = {
 
 
 def power(a: float, b: float) -> float:
-    """``pow`` of C: Python refuses what C gives as an infinity or NaN."""
+    """Compute C's ``pow``. Python raises an error where C returns infinity or NaN."""
     if not a and b < 0:
         odd = math.isfinite(b) and b == math.trunc(b) and b % 2 == 1
         return math.copysign(math.inf, a) if odd else math.inf
@@ -233,9 +233,9 @@ def power(a: float, b: float) -> float:
 
 
 def _grow(function: Callable[[float], float], pole: float | None = None) -> Callable[[float], float]:
-    """Return a function with the IEEE results that Python refuses.
+    """Return a function with the IEEE results for which Python raises an error.
 
-    Infinity for an overflow, minus infinity at the pole, NaN outside the domain.
+    The results are infinity for an overflow, minus infinity at the pole, and NaN outside the domain.
     """
 
     def compute_ieee(a: float) -> float:
@@ -250,12 +250,12 @@ def _grow(function: Callable[[float], float], pole: float | None = None) -> Call
 
 
 def _keep_integral(function: Callable[[float], float]) -> Callable[[float], float]:
-    """``math.floor`` and its like return integers, refuse infinities, and lose the sign of zero."""
+    """Return a function like ``math.floor`` that accepts infinities, returns floats, and keeps the sign of zero."""
     return lambda a: math.copysign(float(function(a)), a) if math.isfinite(a) else a
 
 
 def _grow_at_one(a: float) -> float:
-    """``atanh`` has two poles."""
+    """Compute ``atanh``, which has two poles."""
     return math.copysign(math.inf, a) if abs(a) == 1 else _grow(math.atanh)(a)
 
 
@@ -296,7 +296,7 @@ FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "reciprocal": lambda a: _divide_floats(1.0, a),
     "sign": lambda a: a if not a or math.isnan(a) else math.copysign(1.0, a),
 }
-"""Functions of one float, by their plain names. The results are those of C, infinities and NaN included."""
+"""Functions of one float, by their plain names. The results are C's, including infinities and NaN."""
 _FLOAT_SINGLES: Mapping[str, Callable[[float], float]] = {
     "arith.negf": FLOAT_FUNCTIONS["neg"],
     "math.absf": FLOAT_FUNCTIONS["abs"],
@@ -325,7 +325,7 @@ _PLAIN: Mapping[str, Callable[[Number, Number], Number]] = {
 
 
 def compute_each(operation: str, element: str, operands: Sequence[Sequence[Number]]) -> Sequence[Number | None]:
-    """Return the results of an operation for the operands of many places, as `compute` gives each of them."""
+    """Return the results of an operation for the operands of many places, each as `compute` returns it."""
     plain = _PLAIN.get(operation)
     if plain is None or not operands or len(operands[0]) != 2 or (operation[-1] == "f") != (element in FLOATS):
         return [compute(operation, element, list(values)) for values in operands]
@@ -337,7 +337,7 @@ def compute_each(operation: str, element: str, operands: Sequence[Sequence[Numbe
 
 
 def compute(operation: str, element: str, values: list[Number]) -> Number | None:
-    """Return the result of an operation of ``element``; None if it is unknown or undefined."""
+    """Return the result of an operation on ``element``. None if it is unknown or undefined."""
     result = _compute(operation, element, values)
     return None if result is None else wrap_value(result, element)
 
@@ -361,12 +361,12 @@ def _compute(operation: str, element: str, values: list[Number]) -> Number | Non
         return (
             _INTEGER_SINGLES[operation](whole[0], bits) if operation in _INTEGER_SINGLES and len(whole) == 1 else None
         )
-    except (ValueError, OverflowError, TypeError):  # infinite and undefined values, which Python refuses
+    except (ValueError, OverflowError, TypeError):  # infinite and undefined values, for which Python raises errors
         return None
 
 
 def compare(kind: str, predicate: str, element: str, a: Number, b: Number) -> Number | None:
-    """Return the ``i1`` of ``arith.cmpi`` or ``arith.cmpf``, as -1 or 0; None if the predicate is unknown."""
+    """Return the ``i1`` of ``arith.cmpi`` or ``arith.cmpf``, as -1 or 0. None if the predicate is unknown."""
     if kind == "cmpi":
         unsigned, bits = predicate.startswith("u"), count_bits(element)
         order = ORDERS.get(predicate if predicate in ("eq", "ne") else predicate[1:])
@@ -382,7 +382,7 @@ def compare(kind: str, predicate: str, element: str, a: Number, b: Number) -> Nu
 
 
 def convert(operation: str, value: Number, source: str, target: str) -> Number | None:
-    """Return a value cast from one type to another; None for an unknown cast, and a value that does not fit."""
+    """Return a value cast from one type to another. None for an unknown cast, or if the value does not fit."""
     match operation:
         case "extsi" | "trunci" | "sitofp" | "extf" | "truncf" | "index_cast":
             return wrap_value(value, target)

@@ -80,9 +80,9 @@ class CalledFunction:
     maps: dict[str, str]
     """Aliases of affine maps in the text."""
     others: dict[str, Region]
-    """The other functions of the text, which it may call."""
+    """The other functions of the text, which this function may call."""
     held: dict[str, Values]
-    """The first values of the globals of the text."""
+    """The initial values of the globals of the text."""
 
 
 _KEEPS_TYPES = re.compile(
@@ -91,7 +91,7 @@ _KEEPS_TYPES = re.compile(
 
 
 def find_called_function(testcase: Testcase) -> CalledFunction | None:
-    """Return the function that the last command calls; None if the text or the call leaves it open."""
+    """Return the function that the last command calls. None if the text or the call does not determine it."""
     sources = [text for name, text in testcase.files.items() if name.endswith(".mlir")]
     run = testcase.steps[-1] if testcase.steps else ("",)
     if len(sources) != 1 or run[0] != "iree-run-module" or len(sources[0]) > MAX_CHARS:
@@ -127,7 +127,7 @@ _GLOBAL = re.compile(
 
 
 def _list_globals(text: str) -> Iterator[tuple[str, Values]]:
-    """Yield the globals whose first value stands in the text."""
+    """Yield the globals whose initial value is in the text."""
     for found in _GLOBAL.finditer(text):
         element, shape = found["tin"] or found["talone"], read_shape(found["tshape"] or "")
         size = math.prod(shape)
@@ -154,7 +154,7 @@ def _cut_body(text: str, function: re.Match[str]) -> Region:
 
 
 def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
-    """Return the arguments of a function, by the words of its call; None if they do not fit together."""
+    """Return the arguments of a function, from the words of its call. None if they do not fit together."""
     plain = re.sub(r"\{[^{}]*\}", "", listed)  # attributes
     arguments = list(_ARGUMENT.finditer(plain))
     if len(arguments) != len(inputs) or _ARGUMENT.sub("", plain).strip():
@@ -176,7 +176,7 @@ def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | No
 
 
 def _fits(declared: str, passed: str) -> bool:
-    """True if an input has the extents of an argument. A dynamic extent takes any."""
+    """True if an input has the extents of an argument. A dynamic extent fits every input."""
     pairs = list(zip_longest(declared.split("x")[:-1], passed.split("x")[:-1]))
     return all(one == other or (one == "?" and other is not None) for one, other in pairs)
 
@@ -189,7 +189,7 @@ def read_number(word: str, element: str) -> Number | None:
 
 
 def run_line(line: str, known: dict[str, Values]) -> bool:
-    """Add the result of one operation. False if the operation is unknown or its result is undefined.
+    """Add the result of one operation. Return False if the operation is unknown or its result is undefined.
 
     Raises:
         ExcludedOperand: the definition of the operation excludes an operand.
@@ -262,7 +262,7 @@ def _check_second(found: re.Match[str], element: str, operands: Sequence[Number]
 
 
 def _get_operands(known: dict[str, Values], *names: str) -> list[tuple[Number, ...]]:
-    """Return the operands of each element; empty if one is unknown."""
+    """Return the operands of each element. Empty if one is unknown."""
     values = [known[name] for name in names if name in known]
     if len(values) != len(names):
         return []

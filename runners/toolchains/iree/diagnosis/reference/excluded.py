@@ -1,4 +1,4 @@
-"""Operands that the definition of an operation excludes, so that the program has no result. Pure."""
+"""Define the operands that the definition of an operation excludes, so that the program has no result. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResu
 
 @dataclass(frozen=True, slots=True)
 class CastOutOfRange:
-    """A float is cast to an integer type that cannot hold the float: the result is poison."""
+    """A float is cast to an integer type that cannot represent it. The result is poison."""
 
     source: str
     target: str
@@ -24,14 +24,14 @@ class ZeroDivisor:
 
 @dataclass(frozen=True, slots=True)
 class ShiftTooFar:
-    """An integer is shifted by its number of bits or further: the result is poison."""
+    """An integer is shifted by its number of bits or more. The result is poison."""
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOutside:
-    """An index lies outside its axis."""
+    """An index is outside its axis."""
 
     extent: int
     axis: int
@@ -39,7 +39,7 @@ class IndexOutside:
 
 @dataclass(frozen=True, slots=True)
 class WrongExtent:
-    """A shape is given another number of elements than the tensor has."""
+    """A shape has another number of elements than the tensor."""
 
     right: int
     """The only extent with which the numbers of elements are equal."""
@@ -47,7 +47,7 @@ class WrongExtent:
 
 @dataclass(frozen=True, slots=True)
 class EqualIndices:
-    """A scatter promises distinct indices (``unique_indices``), and two updates have one place."""
+    """A scatter promises distinct indices (``unique_indices``), but two updates have the same place."""
 
 
 Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent | EqualIndices
@@ -76,7 +76,7 @@ class ExcludedOperand(UndefinedResult):
 
 
 def check_places(operation: str, result: str, name: str, places: Sequence[int]) -> None:
-    """Raise `ExcludedOperand` for the first place that two updates of a scatter have, by the indices ``name``."""
+    """Raise `ExcludedOperand` for the first place of two updates of a scatter, by the indices ``name``."""
     seen: set[int] = set()
     for place in places:
         if place in seen:
@@ -89,7 +89,7 @@ def check_places(operation: str, result: str, name: str, places: Sequence[int]) 
 def check_index(
     operation: str, result: str, names: Sequence[str], place: Sequence[int], shape: Sequence[int]
 ) -> None:
-    """Raise `ExcludedOperand` for the first index that lies outside its axis."""
+    """Raise `ExcludedOperand` for the first index outside its axis."""
     for axis, (name, at, extent) in enumerate(zip(names, place, shape, strict=True)):
         if not 0 <= at < extent:
             raise ExcludedOperand(

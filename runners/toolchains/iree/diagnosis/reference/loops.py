@@ -1,6 +1,6 @@
 """Run ``linalg.fill``, ``linalg.generic`` with any affine maps, and named operations as such loops. Pure.
 
-A reduction begins with the tensor that ``outs`` gives, as the operations define.
+A reduction begins with the tensor of ``outs``, as the operations define.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.toolchains.iree.diagnosis.reference.statements import TensorType, U
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, find_place, is_near
 
 MAX_STEPS = 400_000
-"""Most iterations of one operation."""
+"""Maximum number of iterations of one operation."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _OPERATION = re.compile(
     rf"\s*+{_VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{_VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
@@ -41,7 +41,7 @@ _EXTRACT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Loops:
-    """A loop nest: the kind of each loop, the map of each operand, and the lines that one iteration runs."""
+    """A loop nest: the kind of each loop, the map of each operand, and the lines of one iteration."""
 
     kinds: tuple[str, ...]
     maps: tuple[str, ...]
@@ -106,9 +106,9 @@ def _run_operation(
 
 
 def _may_round(loops: _Loops, operands: Sequence[Values]) -> bool:
-    """True if another order of additions, or a product that is not rounded before it is added, may change a result.
+    """True if another order of additions, or a product that is not rounded before an addition, may change a result.
 
-    A body without a reduction that rounds by itself (``arith.truncf``) means its rounding.
+    A body that rounds explicitly without a reduction (``arith.truncf``) requires its rounding.
     """
     if not any(one.element in FLOATS for one in operands):
         return False
@@ -116,7 +116,7 @@ def _may_round(loops: _Loops, operands: Sequence[Values]) -> bool:
 
 
 def _read_type(text: str, given: Values | None) -> TensorType:
-    """Return the type of a result. Its dynamic extents are those of the tensor that ``outs`` gives."""
+    """Return the type of a result. Its dynamic extents are those of the tensor of ``outs``."""
     *extents, element = text.split("x")
     if given is not None and len(given.shape) == len(extents):
         extents = [str(own) if one == "?" else one for one, own in zip(extents, given.shape, strict=True)]
@@ -130,7 +130,7 @@ def _fill(of: TensorType, number: Number, is_rounded: bool = False) -> Values:
 
 
 def _find_start(loops: _Loops, given: Values | None, of: TensorType, at: int) -> Values | None:
-    """Return the tensor with which a result begins; None if it was never written and is read."""
+    """Return the initial tensor of a result. None if it was never written and is read."""
     if given is not None and given.numbers:
         size = math.prod(of.shape)
         return replace(given, shape=of.shape, numbers=given.numbers * (size if len(given.numbers) == 1 else 1))
@@ -140,7 +140,7 @@ def _find_start(loops: _Loops, given: Values | None, of: TensorType, at: int) ->
 
 
 def _widen(loops: _Loops) -> _Loops:
-    """Return the loops in float64: where these give the same values, nothing was rounded on the way."""
+    """Return the loops in float64. If they give the same values, nothing was rounded."""
     return replace(loops, lines=tuple(re.sub(r"\bf(?:16|32)\b", "f64", line) for line in loops.lines))
 
 
@@ -175,7 +175,7 @@ def _read_named(found: re.Match[str], element: str) -> _Loops | None:
 
 
 def _find_window(found: re.Match[str]) -> tuple[int, ...]:
-    """Return the extents of a pooling's window, of which only the type matters."""
+    """Return the extents of a pooling's window. Only its type matters."""
     typed = re.search(r"ins\([^:()]*:[^()]*?tensor<[^<>]*>\s*,\s*tensor<((?:\d{1,9}x){1,3})\w+>", found[0])
     return read_shape(typed[1]) if typed else ()
 
@@ -186,7 +186,7 @@ def _find_window(found: re.Match[str]) -> tuple[int, ...]:
 def _run_loops(
     loops: _Loops, inputs: Sequence[Values], starts: Sequence[Values], known: Mapping[str, Values]
 ) -> list[Values] | None:
-    """Run a loop nest: for each point of the reduction loops, all points of the parallel loops at once."""
+    """Run a loop nest: for each point of the reduction loops, run all points of the parallel loops at once."""
     maps = [_read_map(one) for one in loops.maps]
     operands = [*inputs, *starts]
     read = [one for one in maps if one is not None]
@@ -241,9 +241,9 @@ def _run_body(
     outer: Mapping[str, Values],
     count: int,
 ) -> list[tuple[Number, ...]] | None:
-    """Run the lines of a body for all ``count`` parallel points at once. Return what they yield.
+    """Run the lines of a body for all ``count`` parallel points at once. Return the yielded values.
 
-    ``index`` holds the loops' values at each point, if the body asks for them.
+    ``index`` contains the loops' values at each point, if the body needs them.
     """
     inner = {name: one for name, one in outer.items() if len(one.numbers) == 1}
     inner.update(zip(loops.elements, elements, strict=True))
@@ -305,7 +305,7 @@ class _Form:
     factors: tuple[int, ...]
 
     def list_places(self, loops: Sequence[int], points: Sequence[Sequence[int]]) -> list[int]:
-        """Return the places at these values of some loops, where all other loops are at zero."""
+        """Return the places at these values of some loops, with all other loops at zero."""
         factors = [self.factors[at] for at in loops]
         return [self.constant + sum(map(operator.mul, factors, point)) for point in points]
 
@@ -314,7 +314,7 @@ class _Form:
 
 
 def _find_form(one: _Map, shape: Sequence[int], extents: Sequence[int]) -> _Form | None:
-    """Return the place as a sum; None if it is none, or lies outside the tensor for some iteration."""
+    """Return the place as a sum. None if it is not a sum, or is outside the tensor in some iteration."""
     constant, factors = 0, [0] * len(extents)
     for expression, extent in zip(one.results, shape, strict=True):
         linear = _read_sum(expression, one.dimensions)
@@ -330,7 +330,7 @@ def _find_form(one: _Map, shape: Sequence[int], extents: Sequence[int]) -> _Form
 
 
 def _read_sum(expression: ast.expr, names: Sequence[str]) -> _Form | None:
-    """Return an affine expression without divisions as a sum; None for another one."""
+    """Return an affine expression without divisions as a sum. None for any other expression."""
     nothing = (0,) * len(names)
     match expression:
         case ast.Name(id=name) if name in names:
@@ -360,7 +360,7 @@ def _scale(of: _Form | None, factor: int) -> _Form | None:
 
 
 def _find_extents(maps: Sequence[_Map], operands: Sequence[Values]) -> tuple[int, ...] | None:
-    """Return the number of iterations of each loop, from the extents of tensors that a loop alone indexes."""
+    """Return the number of iterations of each loop, from the extents of tensors that only this loop indexes."""
     names = maps[0].dimensions
     found: dict[str, int] = {}
     for one, operand in zip(maps, operands, strict=True):
@@ -373,7 +373,7 @@ def _find_extents(maps: Sequence[_Map], operands: Sequence[Values]) -> tuple[int
 
 
 def _find_place(one: _Map, shape: Sequence[int], index: Mapping[int, int]) -> int | None:
-    """Return the position of an element in a tensor; None outside the tensor, and for an unknown expression."""
+    """Return the position of an element in a tensor. None outside the tensor, and for an unknown expression."""
     values = {name: index[at] for at, name in enumerate(one.dimensions)}
     place = 0
     for expression, extent in zip(one.results, shape, strict=True):

@@ -68,7 +68,7 @@ _QUANTIZED = {
     "quantized_batch_matmul": "batch_matmul",
     **{f"{name}_q": name for name in _PRODUCTS if "conv_" in name},
 }
-"""Operations whose inputs come with a zero point each → the operation without."""
+"""Operations whose inputs have a zero point each → the operation without zero points."""
 _COMBINED: Mapping[str, tuple[str, str]] = {
     "sum": ("addf", "addi"),
     "max": ("maximumf", "maxsi"),
@@ -97,7 +97,7 @@ _PAIRS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A named operation as a loop nest. The maps are texts, the elements are the names of the lines."""
+    """A named operation as a loop nest. The maps are texts; the elements are the names in the lines."""
 
     parallel: tuple[str, ...]
     reduced: tuple[str, ...]
@@ -107,7 +107,7 @@ class Named:
 
 
 def find_named(name: str, attributes: str, element: str) -> Named | None:
-    """Return the loop nest of a contraction, a convolution or a pooling; None for another operation."""
+    """Return the loop nest of a contraction, a convolution or a pooling. None for another operation."""
     suffix = "f" if element in FLOATS else "i"
     if "cast" in attributes:
         return None  # unsigned inputs
@@ -145,7 +145,7 @@ def find_named(name: str, attributes: str, element: str) -> Named | None:
 
 
 def _read_steps(attributes: str, name: str) -> tuple[int, ...] | None:
-    """Return ``strides = dense<2>`` or ``dense<[2, 1]>`` for three dimensions; ones if the attribute is absent."""
+    """Return ``strides = dense<2>`` or ``dense<[2, 1]>`` for three dimensions. Ones if the attribute is absent."""
     found = re.search(rf"\b{name}\s*=\s*dense<\[?([\d, ]+)\]?>", attributes)
     if found is None:
         return None if re.search(rf"\b{name}\b", attributes) else (1, 1, 1)
@@ -168,7 +168,7 @@ _STRUCTURED = re.compile(
 
 
 def write_generic(text: str) -> str:
-    """Return the ``linalg.generic`` that does the same. Other operations, and unknown forms, stay as they are."""
+    """Return the equivalent ``linalg.generic``. Other operations, and unknown forms, are unchanged."""
     found = _STRUCTURED.match(text)
     if found is None:
         return text
@@ -226,7 +226,7 @@ def _list_lines(found: re.Match[str], element: str, operands: str) -> tuple[str,
 
 
 def _list_elements(found: re.Match[str], inputs: int) -> tuple[str, ...]:
-    """Return the names of the elements. A map in older notation has none for the result."""
+    """Return the names of the elements. A map in older notation has no name for the result."""
     names = re.findall(rf"({_VALUE})\s*:", found["elements"] or "")
     if found["body"] is None:
         names = ["%a"] if found["name"] == "reduce" else [f"%a{at}" for at in range(inputs)]
@@ -263,7 +263,7 @@ def _join(
 
 
 def _write_contraction(found: re.Match[str], element: str) -> str:
-    """Write a contraction with maps of its own: the loops that the result has no dimension for are summed over."""
+    """Write a contraction with its own maps. Loops without a dimension in the result are summed."""
     maps = re.findall(r"affine_map<[^<>]*->[^<>]*>", found["maps"])
     read = [re.match(r"affine_map<\(([\w,\s]*)\)\s*->\s*\(([\w,\s]*)\)>$", one) for one in maps]
     last = read[-1] if read else None

@@ -1,8 +1,8 @@
 """Compute the results of an MLIR program from the inputs on its command line, without a compiler. Pure.
 
-A program in ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo``, ``tosa``, ``torch`` and
-globals of ``util``, and the functions that it calls. Any other operation ends the computation without a result: a
-reference that may be wrong is no reference. Dynamic extents are those of the inputs.
+A program may use ``arith``, ``math``, ``tensor``, ``linalg``, ``scf``, ``stablehlo``, ``chlo``, ``tosa``, ``torch``
+and globals of ``util``, and may call functions. Any other operation ends the computation without a result, because a
+reference must not be wrong. Dynamic extents are those of the inputs.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from runners.toolchains.iree.diagnosis.reference.statements import (
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 BUDGET, ELEMENTS_OF_ONE = 20_000, 100
-"""Most statements of one computation. Each `ELEMENTS_OF_ONE` elements that a statement touches count as another."""
+"""Maximum number of statements of one computation. `ELEMENTS_OF_ONE` touched elements count as one more."""
 _MANY_STEPS, MOST_STEPS = re.compile(r"^linalg\.|conv|dot|window|matmul|pool"), 50
-"""Operations that may take many steps for each element, and the statements for which they count."""
+"""Operations that may need many steps for each element, and their cost in statements."""
 
 
 _NO_RESULT = (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticError, RecursionError)
-"""The interpreter does not know a part, or the text only looks like the operations that it names."""
+"""The interpreter does not know a part, or the text only resembles the operations that it names."""
 
 
 def find_excluded_operand(testcase: Testcase) -> Operand | None:
-    """Return the first operand of the called function that its operation excludes; None if none is reached."""
+    """Return the first operand of the called function that its operation excludes. None if none is reached."""
     try:
         _run_program(testcase, wide=False)
     except ExcludedOperand as found:
@@ -70,7 +70,7 @@ def _run_program(testcase: Testcase, *, wide: bool) -> tuple[Values, ...]:
 
 
 def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
-    """Return the results of the function that the command calls; None if the program has other operations.
+    """Return the results of the function that the command calls. None if the program has other operations.
 
     The program is computed in its own types and again in float64. A result that differs is marked as rounded.
     """
@@ -88,21 +88,21 @@ def compute_program(testcase: Testcase) -> tuple[Values, ...] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Program:
-    """What all bodies of one computation share."""
+    """The state that all bodies of one computation share."""
 
     maps: Mapping[str, str]
     functions: Mapping[str, Region]
     wide: bool
     held: dict[str, Values]
-    """The values of the globals, which the statements change."""
+    """The values of the globals. Statements change them."""
     budget: Iterator[int]
-    """One item for each statement that may still run, and more for a statement on large tensors."""
+    """One item for each statement that may still run, and additional ones for a statement on large tensors."""
 
 
 def _run_body(
     body: str, known: Mapping[str, Values], program: _Program, *, returns: bool = True
 ) -> tuple[Values, ...]:
-    """Run statements up to the one that returns, and return its operands. A region need not return anything."""
+    """Run statements up to the one that returns, and return its operands. A region may return nothing."""
     values, wide = dict(known), program.wide
 
     def run_region(region: Region, arguments: Sequence[Values]) -> Sequence[Values]:
@@ -190,7 +190,7 @@ def _soften(statement: Statement, values: Mapping[str, Values]) -> Values:
 
 
 def _run_packing(statement: Statement, values: Mapping[str, Values]) -> Values:
-    """Run ``pack`` and ``unpack``, which are of ``tensor`` in older releases and of ``linalg`` in newer ones."""
+    """Run ``pack`` and ``unpack``. They belong to ``tensor`` in older releases and to ``linalg`` in newer ones."""
     given, to = values[statement.operands[0]], statement.types[0]
     if DYNAMIC in (*to.shape, *given.shape):
         raise UndefinedResult("a dynamic extent")
@@ -222,7 +222,7 @@ def _access_global(
 
 
 def _call(statement: Statement, values: Mapping[str, Values], program: _Program) -> Sequence[Values]:
-    """Run another function of the text on its arguments alone."""
+    """Run another function of the text. It sees only its arguments."""
     named = re.match(r"\s*@([\w$.-]{1,200})\s*\(", statement.attributes)
     function = program.functions.get(named[1]) if named else None
     if function is None or len(function.arguments) != len(statement.operands):
@@ -249,6 +249,6 @@ def _run_plain(statement: Statement, values: dict[str, Values], *, wide: bool) -
     rounded = any(one.is_rounded for one in operands)
     element = result.element if result.element not in FLOATS else statement.types[0].element
     shape = statement.types[0].shape
-    if DYNAMIC in shape:  # that of the operands
+    if DYNAMIC in shape:  # the shape of the operands
         shape = next((one.shape for one in operands if len(one.shape) == len(shape)), shape)
     return replace(result, element=element, shape=shape, is_rounded=rounded)

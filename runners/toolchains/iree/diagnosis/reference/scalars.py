@@ -1,7 +1,7 @@
-"""The elementwise operations of StableHLO, CHLO and TOSA on one element, by the names that the dialects give. Pure.
+"""Run the elementwise operations of StableHLO, CHLO and TOSA on one element, by the dialects' names. Pure.
 
-An ``i1`` is kept as -1 or 0, as in `definitions`. `UndefinedResult` stands for a result that the specification
-leaves open.
+An ``i1`` is stored as -1 or 0, as in `definitions`. `UndefinedResult` means that the specification does not define
+the result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _BOOLEANS: Mapping[str, str] = {"add": "ori", "maximum": "ori", "multiply": "and
 
 
 def _shift(name: str, a: int, b: int, bits: int, element: str) -> int:
-    """StableHLO defines a shift by more than the width: zeros, or copies of the sign."""
+    """Shift as StableHLO defines it: more than the width gives zeros, or copies of the sign."""
     amount = to_unsigned(b, bits)
     if name == "shift_left":
         return a << amount if amount < bits else 0
@@ -86,7 +86,7 @@ def _compute_integers(name: str, a: int, b: int, element: str) -> int:
 
 
 def compute_pair(name: str, element: str, a: Number, b: Number) -> Number:
-    """Return a result of two elements, before it is rounded or wrapped to its type."""
+    """Return the result of two elements, before it is rounded or wrapped to its type."""
     if element not in FLOATS:
         return _compute_integers(name, int(a), int(b), element)
     if name not in _FLOAT_PAIRS:
@@ -98,7 +98,7 @@ def compute_pair(name: str, element: str, a: Number, b: Number) -> Number:
 
 
 def compute_single(name: str, element: str, a: Number) -> Number:
-    """Return a result of one element, before it is rounded or wrapped to its type."""
+    """Return the result of one element, before it is rounded or wrapped to its type."""
     if element in FLOATS:
         if name not in _FLOAT_NAMES:
             raise UndefinedResult(f"{name} of floats")
@@ -130,7 +130,7 @@ def compare_pair(order: str, a: Number, b: Number) -> int:
 
 
 def truncate_number(value: Number, source: str, target: str) -> Number:
-    """``stablehlo.convert``: towards zero. A float that the integer type does not hold has no defined result."""
+    """Run ``stablehlo.convert``: towards zero. A float that does not fit the integer type has no defined result."""
     if target == "i1":
         return -int(value != 0)
     if source == "i1":
@@ -143,7 +143,7 @@ def truncate_number(value: Number, source: str, target: str) -> Number:
 
 
 def round_number(value: Number, source: str, target: str) -> Number:
-    """``tosa.cast``: to the nearest integer, ties to even, and saturated."""
+    """Run ``tosa.cast``: to the nearest integer, ties to even, and saturated."""
     if target not in FLOATS and target != "i1" and source in FLOATS:
         if math.isnan(value):
             raise UndefinedResult(f"{value} as {target}")

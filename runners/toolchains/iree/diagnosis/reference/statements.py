@@ -11,7 +11,7 @@ from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Numb
 
 
 class UndefinedResult(Exception):
-    """The interpreter does not know a part of the program, or the definitions leave its result open."""
+    """The interpreter does not know a part of the program, or the definitions do not determine its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Statement:
     results: tuple[str, ...]
     operands: tuple[str, ...]
     types: tuple[TensorType, ...]
-    """Of the results."""
+    """The types of the results."""
     attributes: str
     """The text between the operation and its types, without regions."""
     regions: tuple[Region, ...]
@@ -66,7 +66,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def iterate_statements(body: str) -> Iterator[Statement]:
-    """Yield the statements of a body. Raises `UndefinedResult` at text that is no statement."""
+    """Yield the statements of a body. Raise `UndefinedResult` at text that is not a statement."""
     at = 0
     for _ in range(MAX_STATEMENTS):
         while at < len(body) and body[at].isspace():
@@ -83,7 +83,7 @@ def iterate_statements(body: str) -> Iterator[Statement]:
 
 
 def _find_end(body: str, at: int) -> int:
-    """Return the end of a statement: the last row before a row outside brackets that begins another."""
+    """Return the end of a statement: the last row before a row outside brackets that begins another one."""
     depth = 0
     while at < len(body):
         char = body[at]
@@ -116,7 +116,7 @@ def _read_statement(found: re.Match[str], text: str) -> Statement:
         operation=operation,
         results=results,
         operands=operands,
-        types=types[len(types) - len(results) :],  # a list of all operands' types ends with that of the result
+        types=types[len(types) - len(results) :],  # a list of all operands' types ends with the result's type
         attributes=head,
         regions=tuple(regions),
         text=found[0].strip() + text,
@@ -135,7 +135,7 @@ def _read_results(text: str) -> tuple[str, ...]:
 
 
 def _cut_regions(text: str, regions: list[Region]) -> str:
-    """Return the text without the braces that hold operations, which are added to ``regions``."""
+    """Return the text without braces that contain operations. Add these to ``regions``."""
     kept, at = "", 0
     while (begin := text.find("{", at)) >= 0:
         end = find_closing(text, begin)
@@ -159,7 +159,7 @@ def _cut_regions(text: str, regions: list[Region]) -> str:
 
 
 def find_closing(text: str, begin: int) -> int:
-    """Return the place of the bracket that closes the bracket at ``begin``."""
+    """Return the position of the bracket that closes the bracket at ``begin``."""
     depth = 0
     for at in range(begin, len(text)):
         depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
@@ -169,7 +169,7 @@ def find_closing(text: str, begin: int) -> int:
 
 
 def _split_types(text: str) -> tuple[str, str]:
-    """Split at the last colon outside brackets, behind which the types stand."""
+    """Split at the last colon outside brackets. The types follow it."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] in _CLOSING) - (text[at] in _OPENING)
@@ -184,7 +184,7 @@ def _is_in_angles(text: str, at: int) -> bool:
 
 
 def read_shape(text: str) -> tuple[int, ...]:
-    """Return the extents of ``2x3x``; `DYNAMIC` for a dynamic one."""
+    """Return the extents of ``2x3x``. A dynamic extent is `DYNAMIC`."""
     return tuple(DYNAMIC if extent == "?" else int(extent) for extent in text.split("x") if extent)
 
 
@@ -195,7 +195,7 @@ DYNAMIC = -1
 
 
 def read_integers(attributes: str, name: str) -> tuple[int, ...] | None:
-    """Return ``name = [0, 1]``, ``array<i64: 0, 1>``, ``dense<[0, 1]>`` or ``0`` as flat integers; None if absent.
+    """Return ``name = [0, 1]``, ``array<i64: 0, 1>``, ``dense<[0, 1]>`` or ``0`` as flat integers. None if absent.
 
     TOSA writes ``name([0, 1])`` since the MLIR of October 2026.
     """
@@ -215,7 +215,7 @@ def read_integers(attributes: str, name: str) -> tuple[int, ...] | None:
 
 
 def read_flags(attributes: str, name: str, count: int) -> tuple[bool, ...] | None:
-    """Return ``name = [true, false]``, ``array<i1: true, false>`` or ``dense<true>``; None if absent."""
+    """Return ``name = [true, false]``, ``array<i1: true, false>`` or ``dense<true>``. None if absent."""
     found = re.search(rf"(?<![\w.]){name}\s*=\s*(?:array<i1:?|dense<)?\s*\[?(?P<flags>[\w,\s]*)", attributes)
     if found is None:
         return None
@@ -226,7 +226,7 @@ def read_flags(attributes: str, name: str, count: int) -> tuple[bool, ...] | Non
 
 
 def require_integers(attributes: str, name: str, count: int | None = None) -> tuple[int, ...]:
-    """Return the integers of an attribute that must be there. A single value stands for ``count`` equal ones."""
+    """Return the integers of a required attribute. A single value represents ``count`` equal ones."""
     found = read_integers(attributes, name)
     if found is None:
         raise UndefinedResult(f"no {name}")
@@ -238,7 +238,7 @@ def require_integers(attributes: str, name: str, count: int | None = None) -> tu
 
 
 def read_float(attributes: str, name: str) -> float | None:
-    """Return ``name = 1.5 : f32``; None if the attribute is absent."""
+    """Return ``name = 1.5 : f32``. None if the attribute is absent."""
     found = re.search(rf"(?<![\w.]){name}\s*[=(]\s*([-+.\w]+)", attributes)
     try:
         return None if found is None else float(found[1])
@@ -247,7 +247,7 @@ def read_float(attributes: str, name: str) -> float | None:
 
 
 def read_dense(text: str, element: str, count: int) -> tuple[Number, ...]:
-    """Return the values of ``dense<[[1, 2], [3, 4]]>``, which are ``count`` or one for all."""
+    """Return the values of ``dense<[[1, 2], [3, 4]]>``: ``count`` values, or one for all."""
     found = re.search(r"dense<(?P<values>[^<>]*)>", text)
     if found is None or not is_known(element):
         raise UndefinedResult("no dense values")
@@ -275,7 +275,7 @@ def _unpack(digits: str, element: str, count: int) -> tuple[Number, ...]:
 
 
 def read_literal(word: str, element: str) -> Number:
-    """Return a literal of MLIR. A hexadecimal literal of a float type gives its bits."""
+    """Return a literal of MLIR. A hexadecimal literal of a float type represents its bits."""
     try:
         if word in ("true", "false"):
             return wrap_value(int(word == "true"), element)

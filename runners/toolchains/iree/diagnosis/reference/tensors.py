@@ -11,20 +11,20 @@ from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Numb
 from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
 
 MAX_STEPS = 40_000
-"""Most elements that one operation reads or writes."""
+"""Maximum number of elements that one operation reads or writes."""
 Index = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The elements of a tensor in row-major order, or the one value that all elements have."""
+    """The elements of a tensor in row-major order, or the only value of all elements."""
 
     element: str
     numbers: tuple[Number, ...]
     shape: tuple[int, ...] = ()
-    """Where it is known. The lines of a loop body compute many iterations at once, and have none."""
+    """The shape, if known. The lines of a loop body compute many iterations at once, and have no shape."""
     is_rounded: bool = False
-    """True if a reduction rounded on its way: another order, or wider additions, give other digits."""
+    """True if a reduction was rounded. Another order, or additions with more digits, give another result."""
 
     def pick(self, at: int) -> Number:
         return self.numbers[at % len(self.numbers)]
@@ -57,7 +57,7 @@ def find_place(shape: Sequence[int], index: Sequence[int]) -> int:
 
 
 def move_elements(values: Values, to: Sequence[int], read: Callable[[Index], Index]) -> Values:
-    """Return a tensor of shape ``to`` whose element at an index is the element that ``read`` names."""
+    """Return a tensor of shape ``to``. ``read`` maps each of its indices to an index of ``values``."""
     elements = list_elements(values)
     if len(values.shape) and not elements and math.prod(to):
         raise UndefinedResult("elements of an empty tensor")
@@ -73,7 +73,7 @@ def move_elements(values: Values, to: Sequence[int], read: Callable[[Index], Ind
 
 
 def broadcast(values: Values, to: Sequence[int], dimensions: Sequence[int]) -> Values:
-    """Return a tensor whose dimension ``dimensions[i]`` runs over dimension ``i`` of ``values``."""
+    """Return a tensor whose dimension ``dimensions[i]`` is dimension ``i`` of ``values``."""
     if len(dimensions) != len(values.shape):
         raise UndefinedResult("dimensions of a broadcast")
     extents = values.shape
@@ -85,7 +85,7 @@ def broadcast(values: Values, to: Sequence[int], dimensions: Sequence[int]) -> V
 
 
 def broadcast_alike(values: Values, to: Sequence[int]) -> Values:
-    """Return a tensor of equal rank whose extents of 1 are repeated; a scalar is repeated everywhere."""
+    """Return a tensor of equal rank whose extents of 1 are repeated. A scalar is repeated everywhere."""
     if values.shape == tuple(to) or len(values.numbers) == 1:
         return replace(values, shape=tuple(to))
     return broadcast(values, to, range(len(to) - len(values.shape), len(to)))
@@ -137,16 +137,16 @@ def pad(values: Values, fill: Values, low: Sequence[int], interior: Sequence[int
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How ``linalg.pack`` cuts a tensor into tiles: the outer dimensions of the result, then those of a tile."""
+    """How ``linalg.pack`` cuts a tensor into tiles. The result has outer dimensions, then those of a tile."""
 
     outer: tuple[int, ...]
-    """The dimension of the plain tensor that each outer dimension of the packed one runs over."""
+    """For each outer dimension of the packed tensor, the dimension of the plain one."""
     positions: tuple[int, ...]
-    """The dimension of the plain tensor that each dimension of a tile runs over."""
+    """For each dimension of a tile, the dimension of the plain tensor."""
     tiles: tuple[int, ...]
 
     def find_plain(self, index: Index) -> Index:
-        """Return the place in the plain tensor, which may lie in the padding."""
+        """Return the place in the plain tensor, which may be in the padding."""
         rank = len(self.outer)
         place = [0] * rank
         for at, dimension in zip(index, self.outer, strict=False):
@@ -177,7 +177,7 @@ def pack(values: Values, tiling: Tiling, fill: Values | None, to: Sequence[int])
 
 
 def unpack(values: Values, tiling: Tiling, to: Sequence[int]) -> Values:
-    """Return the tensor whose tiles ``values`` holds; its padding is cut off."""
+    """Return the tensor whose tiles are ``values``, without its padding."""
     return move_elements(values, to, tiling.find_packed)
 
 
@@ -232,15 +232,15 @@ class Window:
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     low: tuple[int, ...]
-    """Rows of padding in front of each dimension."""
+    """Number of padding rows before each dimension."""
     dilations: tuple[int, ...]
     base_dilations: tuple[int, ...] = ()
-    """Distances of the elements of the tensor; ones if empty. Between them is padding."""
+    """Distances between the tensor's elements; ones if empty. Padding is between them."""
     reversed: tuple[bool, ...] = ()
-    """The dimensions along which the window runs from its last place to its first."""
+    """The dimensions along which the window is traversed from its last place to its first."""
 
     def list_places(self, shape: Sequence[int], at: Index) -> Iterator[tuple[Index, Index | None]]:
-        """Yield each index in the window with its index in the tensor; None in the padding."""
+        """Yield each index in the window with its index in the tensor. None in the padding."""
         backward = self.reversed or (False,) * len(self.extents)
         steps = self.base_dilations or (1,) * len(self.extents)
         for inner in product(*map(range, self.extents)):
@@ -255,12 +255,12 @@ class Window:
 
 
 _PRECISIONS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
-"""Bits of a float format, the leading one included. Formats that are not listed have 3 or 4."""
+"""Bits of a float format, including the leading one. Formats that are not listed have 3 or 4."""
 _SUM_DIGITS = 1e-5
 
 
 def add_terms(sums: Sequence[Sequence[Number]], to: TensorType, *, is_rounded: bool = False) -> Values:
-    """Return the sum of each list of terms. The result is marked where the order of the additions decides."""
+    """Return the sum of each list of terms. The result is marked if the order of the additions matters."""
     if to.element == "i1":
         raise UndefinedResult("sums of truth values")
     totals = [sum(terms) for terms in sums]
@@ -273,7 +273,7 @@ def add_terms(sums: Sequence[Sequence[Number]], to: TensorType, *, is_rounded: b
 
 
 def _may_round(terms: Sequence[Number], total: Number, element: str) -> bool:
-    """True if the rounding of partial sums may show in the printed digits, in some order of the additions."""
+    """True if the rounding of partial sums may affect the printed digits, in some order of the additions."""
     if not all(map(math.isfinite, terms)):
         return False  # infinite or NaN in every order
     whole, bits = sum(map(abs, terms)), _PRECISIONS.get(element, 3)
@@ -286,11 +286,11 @@ def _may_round(terms: Sequence[Number], total: Number, element: str) -> bool:
 
 
 _NEAR = {"f32": 1e-5, "f64": 1e-5}
-"""Greatest difference, relative, between a result and its computation in float64 that another order may explain."""
+"""Maximum relative difference between a result and its float64 computation that another order may explain."""
 
 
 def is_near(own: Values, wide: Values) -> bool:
-    """True if a result and its computation in float64 agree: its rounding does not decide."""
+    """True if a result and its float64 computation agree, so that rounding does not matter."""
     if len(own.numbers) != len(wide.numbers):
         return False
     if own.element not in FLOATS:

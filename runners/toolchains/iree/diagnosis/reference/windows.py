@@ -25,7 +25,7 @@ _RAW = re.compile(r"#(?:stablehlo|mhlo)\.conv<raw\b(?P<raw>[^<>]*)>")
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """What each dimension of the image, the kernel and the result is: ``b``, ``f``, ``i``, ``o``, or a number."""
+    """The meaning of each dimension of image, kernel and result: ``b``, ``f``, ``i``, ``o``, or a number."""
 
     image: tuple[str, ...]
     kernel: tuple[str, ...]
@@ -62,7 +62,7 @@ def _place_labels(raw: str, tensor: str, names: dict[str, str]) -> tuple[str, ..
 
 
 def convolve(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``convolution``. A reversed window takes the elements of the image in the other order, not the groups."""
+    """Run ``convolution``. A reversed window reads the image's elements in the other order, but not the groups."""
     image, weights = operands
     labels, text = _read_labels(statement.attributes), statement.attributes
     rank = len(labels.result) - 2

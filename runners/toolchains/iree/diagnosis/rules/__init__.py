@@ -1,1 +1,1 @@
-"""Find what a testcase's own text leaves undefined, and confirm by a run with only that part mended."""
+"""Find what a testcase's own text leaves undefined, and confirm it by a run with only that part repaired."""

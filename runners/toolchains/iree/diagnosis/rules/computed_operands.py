@@ -1,9 +1,9 @@
 """Find a computed operand that the definition of its operation excludes. Pure.
 
-The interpreter of the definitions runs the program up to the first such operand: a cast of a float that its integer
-type cannot hold, a divisor of zero, a shift by all bits or more, an index outside a tensor, an extent that gives a
-shape another number of elements than the tensor has, equal indices of a scatter that promises distinct ones. The
-mended testcase clamps the operand, has the right extent, or does not promise.
+The interpreter of the definitions runs the program up to the first such operand: a cast of a float that does not fit
+its integer type, a divisor of zero, a shift by all bits or more, an index outside a tensor, an extent that gives a
+shape another number of elements than the tensor has, or equal indices of a scatter that promises distinct ones. The
+repaired testcase clamps the operand, has the right extent, or omits the promise.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
 
 MAX_CHARS = 400_000
 _Bound = tuple[str, str]
-"""An operation of ``arith`` and its second operand, which together bound a value on one side."""
+"""An operation of ``arith`` and its second operand. Together they bound a value on one side."""
 
 
 def find_computed_operand(testcase: Testcase) -> BrokenRule | Fault | None:
-    """Return the first such operand that the call meets; None if its place in the text is not certain."""
+    """Return the first such operand that the call reaches. None if its place in the text is uncertain."""
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
@@ -86,11 +86,11 @@ def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> Broke
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------- the mended text
+# ---------------------------------------------------------------------------------------------- the repaired text
 
 
 def _find_place(text: str, operand: Operand) -> re.Match[str] | None:
-    """Return the only line on which the operation takes the operand: its last operand, if it takes it twice."""
+    """Return the only line where the operation takes the operand. The last operand counts if it takes it twice."""
     pattern = re.compile(
         rf"^(?P<indent>[ \t]*)(?P<head>{re.escape(operand.result)}\s*=\s*\"?{re.escape(operand.operation)}\b[^\n]*)"
         rf"(?<![\w$.#-]){re.escape(operand.name)}(?![\w$.#-])(?P<tail>[^\n]*)$",
@@ -101,7 +101,7 @@ def _find_place(text: str, operand: Operand) -> re.Match[str] | None:
 
 
 def _mend(text: str, place: re.Match[str], operand: Operand) -> str | None:
-    """Return the text with the operand mended; None if its type is not known."""
+    """Return the text with the operand repaired. None if its type is unknown."""
     prefix = _choose_prefix(text)
     if isinstance(operand.fault, WrongExtent):
         return _replace_value(text, operand, prefix)
@@ -121,7 +121,7 @@ def _mend(text: str, place: re.Match[str], operand: Operand) -> str | None:
 
 
 def _choose_prefix(text: str) -> str:
-    """Return the beginning of names that the text does not have."""
+    """Return a prefix that no name in the text has."""
     prefix = "%held_"
     while prefix in text:
         prefix = f"{prefix}_"
@@ -129,7 +129,7 @@ def _choose_prefix(text: str) -> str:
 
 
 def _read_type(place: re.Match[str], operand: Operand) -> str | None:
-    """Return the type of the operand; None for dynamic extents, for which no constant can be written."""
+    """Return the type of the operand. None for dynamic extents, for which no constant can be written."""
     if isinstance(operand.fault, IndexOutside):
         return "index"
     found = re.match(r"[^:]*:\s*(?P<type>[^\n]*?)\s*(?:\bto\b.*|//.*)?$", place["tail"])
@@ -143,7 +143,7 @@ def _list_bounds(operand: Operand) -> Sequence[_Bound]:
             low, high = list_limits(operand.operation, operand.fault)
             return (("maxnumf", repr(low)), ("minnumf", repr(high)))  # these also replace NaN
         case ZeroDivisor():
-            return (("maxui", "1"),)  # of unsigned integers, so that only zero is changed
+            return (("maxui", "1"),)  # unsigned, so that only zero is changed
         case ShiftTooFar(bits=bits):
             return (("minui", str(bits - 1)),)
         case IndexOutside(extent=extent):
@@ -155,9 +155,9 @@ def _list_bounds(operand: Operand) -> Sequence[_Bound]:
 
 
 def _replace_value(text: str, operand: Operand, prefix: str) -> str | None:
-    """Return the text in which the right extent takes the place of a value of a function, wherever it is used.
+    """Return the text in which the right extent replaces a value of a function in all of its uses.
 
-    Other tensors have the same extent, so that a change of this operand alone would break their rules.
+    Other tensors have the same extent. Changing only this operand would break their rules.
     """
     assert isinstance(operand.fault, WrongExtent)
     named = re.escape(operand.name)
@@ -178,25 +178,25 @@ _PROMISE = re.compile(r"(\bunique_indices\s*[=(]\s*)true\b")
 
 
 def _take_back_promise(text: str, place: re.Match[str]) -> str | None:
-    """Return the text in which the scatter at ``place`` no longer promises distinct indices."""
+    """Return the text in which the scatter at ``place`` does not promise distinct indices."""
     begin, end = place.start(), place.end() + MAX_ATTRIBUTES
     found = _PROMISE.search(text, begin, end)
     return None if found is None else f"{text[: found.start()]}{found[1]}false{text[found.end() :]}"
 
 
 MAX_ATTRIBUTES = 2_000
-"""Characters behind the line of an operation in which its attributes end."""
+"""Maximum distance between the line of an operation and the end of its attributes."""
 
 
 def list_limits(operation: str, cast: CastOutOfRange) -> tuple[float, float]:
-    """Return the least and the greatest value of the float type that the integer type holds."""
+    """Return the least and the greatest value of the float type that the integer type can represent."""
     bits, signed = count_bits(cast.target), operation.endswith("fptosi")
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     return _round_inward(low, cast.source), _round_inward(high, cast.source)
 
 
 def _round_inward(limit: int, element: str) -> float:
-    """Return the float nearest to a limit that does not lie beyond the limit."""
+    """Return the float nearest to a limit that does not exceed the limit."""
     assert element in FLOATS
     value = float(wrap_value(float(limit), element))
     shift = 0

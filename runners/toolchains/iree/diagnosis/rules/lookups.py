@@ -1,8 +1,8 @@
-"""Find a lookup in an MLIR testcase whose index, an element of an input on the command line, leaves the table. Pure.
+"""Find a lookup in an MLIR testcase whose index, an element of a command-line input, is outside the table. Pure.
 
-Only the plainest form is read: a ``tensor.extract`` in the body of a ``linalg.generic`` that takes one element of an
-input, cast to an index, as its index. A bounded index has another name, and is ignored. Each element of the input is
-taken once at least. The mended testcase has each index moved to the end of the axis that is nearest.
+Only the simplest form is read: a ``tensor.extract`` in the body of a ``linalg.generic`` whose index is one element of
+an input, cast to an index. A bounded index has another name, and is ignored. Each element of the input is used at
+least once. In the repaired testcase, each index is moved to the nearest end of the axis.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _BRANCH = re.compile(r"\bscf\.(?:if|for|while|index_switch)\b|\bcf\.")
 
 
 def find_lookup(testcase: Testcase) -> Fault | None:
-    """Return the first index beyond its table; None without one, or if the testcase is not one MLIR file."""
+    """Return the first index beyond its table. None without one, or if the testcase is not one MLIR file."""
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
     bare = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), testcase.files[sources[0]])
     if len(bare) > MAX_CHARS or _BRANCH.search(bare):
-        return None  # the code of a branch need not be reached
+        return None  # a branch may not be reached
     given = find_inputs(bare, testcase)
     for found in islice(_EXTRACT.finditer(bare), MAX_OPERATIONS):
         extents = [int(size) for size in found["shape"].split("x")[:-1]]
@@ -60,7 +60,7 @@ def find_lookup(testcase: Testcase) -> Fault | None:
 
 
 def _trace_index(bare: str, at: int, name: str) -> str:
-    """Return the input whose elements an index is cast from; the name itself for an index of another origin."""
+    """Return the input from whose elements an index is cast. The name itself for an index of another origin."""
     begin = bare.rfind("linalg.generic", 0, at)
     cast = re.compile(rf"{re.escape(name)}\s*=\s*arith\.index_cast\s+(?P<of>{_VALUE})\s*:")
     casts = list(cast.finditer(bare, max(begin, 0), at))
@@ -68,7 +68,7 @@ def _trace_index(bare: str, at: int, name: str) -> str:
 
 
 def _move_inside(extent: int, index: int) -> int:
-    """Return the index of an axis that is nearest."""
+    """Return the nearest index of an axis."""
     return min(max(index, 0), extent - 1)
 
 

@@ -1,19 +1,19 @@
-"""Find rules of operations that an MLIR testcase breaks in its own text, so that its result is undefined. Pure.
+"""Find rules of operations that an MLIR testcase violates in its own text, so that its result is undefined. Pure.
 
-Five rules are known, all from the definitions of the operations. Each comes with the mended testcase:
+Five rules are known, all from the definitions of the operations. Each has a repaired testcase:
 
 - Iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and concurrently. If the result does
-  not depend on that dimension, they all write one element. Mended: the dimension is a ``reduction``.
-- An integer division by zero is undefined by the definition of ``arith``. Mended: zeros of a divisor from the command
-  line are ones.
-- A shift by the number of bits or further is undefined by the definition of ``arith``. Mended: such amounts from the
+  not depend on that dimension, all write one element. Repaired: the dimension is a ``reduction``.
+- An integer division by zero is undefined by the definition of ``arith``. Repaired: zeros of a divisor from the
+  command line are ones.
+- A shift by the number of bits or more is undefined by the definition of ``arith``. Repaired: such amounts from the
   command line are zeros.
-- A cast of a float to an integer type that cannot hold the float is undefined: ``arith.fptosi`` becomes LLVM's
-  ``fptosi``, whose result is poison then. Mended: such values from the command line are zeros.
+- A cast of a float to an integer type that cannot represent it is undefined: ``arith.fptosi`` becomes LLVM's
+  ``fptosi``, whose result is poison then. Repaired: such values from the command line are zeros.
 - ``stablehlo.reduce`` and ``stablehlo.reduce_window`` combine elements in an order that an implementation chooses, so
-  the reducer must be associative. A difference, a quotient and a power are not. Mended: the reducer is a sum.
+  the reducer must be associative. A difference, a quotient and a power are not. Repaired: the reducer is a sum.
 
-The text alone is no proof: a run of the mended testcase shows whether the rule explains the failure.
+The text alone is not proof. A run of the repaired testcase shows whether the rule explains the failure.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 
 MAX_CHARS, MAX_OPERATIONS = 400_000, 400
-"""Limits of the text. All patterns here end at the next bracket, so that no text makes the search slow."""
+"""Limits of the text. All patterns end at the next bracket, so that no text makes the search slow."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Breach:
-    """A broken rule within one file, and the mended text of the file."""
+    """A violated rule within one file, and the repaired text of the file."""
 
     operation: str
     at: int
@@ -48,11 +48,11 @@ class _Breach:
     instead: str
     text: str
     inputs: Mapping[str, str] | None = None
-    """For a division, which traps on most machines: words of the command line → their mended words."""
+    """For a division, which traps on most machines: words of the command line → their repaired words."""
 
 
 def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
-    """Return the first rule that the text breaks.
+    """Return the first rule that the text violates.
 
     None without one, or if the testcase is not one MLIR file of moderate size.
     """
@@ -90,7 +90,7 @@ def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
 
 
 def _blank_comments(text: str) -> str:
-    """Replace comments by blanks, so that offsets stay."""
+    """Replace comments by blanks, so that offsets do not change."""
     return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
 
 
@@ -156,11 +156,11 @@ _BODY = re.compile(
 """A region that is one operation on its two arguments."""
 _REDUCTION = re.compile(r"\"?stablehlo\.(?P<name>reduce|reduce_window)\"?\(")
 MAX_HEADER = 2_000
-"""Characters between the name of a reduction and its region."""
+"""Maximum distance between the name of a reduction and its region."""
 
 
 def _find_free_orders(text: str, bare: str) -> Iterator[_Breach]:
-    """Yield the reductions whose reducer is one operation that is not associative."""
+    """Yield the reductions whose reducer is a single operation that is not associative."""
     for found in islice(_REDUCTION.finditer(bare), MAX_OPERATIONS):
         end = min(len(bare), found.end() + MAX_HEADER)
         reducer = _APPLIED.match(bare, found.start(), end) or _BODY.search(bare, found.end(), end)
@@ -191,7 +191,7 @@ _FLOAT_INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?b?f\d{1,2})=(?P<values
 def _list_given(
     pattern: re.Pattern[str], bare: str, testcase: Testcase, literals: re.Pattern[str] = _INPUT
 ) -> Iterator[tuple[re.Match[str], str, re.Match[str]]]:
-    """Yield operations whose operand ``by`` is an input with its values: the operation, the flag, and its parts."""
+    """Yield operations whose operand ``by`` is an input with known values: the operation, the flag, and its parts."""
     given = find_inputs(bare, testcase)
     for found in islice(pattern.finditer(bare), MAX_OPERATIONS):
         word = given.get(resolve_value(bare, found.start(), found["by"]))
@@ -268,7 +268,7 @@ def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterat
 
 
 def _keep_in_range(bits: int, signed: bool, number: re.Match[str]) -> str:
-    """Return the number, or a zero if the integer type cannot hold the number without its fraction."""
+    """Return the number, or a zero if the integer type cannot represent the number without its fraction."""
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
     return number[0] if low - 1 < float(number[0]) < high else "0"
 
@@ -277,7 +277,7 @@ def _keep_in_range(bits: int, signed: bool, number: re.Match[str]) -> str:
 
 
 def replace_numbers(values: str, change: Callable[[int], int]) -> str:
-    """Return the values of an input with each whole number changed."""
+    """Return the values of an input with each integer changed."""
     return re.sub(r"[-+]?\d{1,18}(?![\d.])", lambda found: _write_number(found[0], change), values)
 
 
@@ -291,9 +291,9 @@ _INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
 
 
 def resolve_value(bare: str, at: int, name: str) -> str:
-    """Return the input of the ``linalg.generic`` around an offset that a value of its body is an element of.
+    """Return the input, of the ``linalg.generic`` around an offset, whose element is a value of its body.
 
-    Any other value is returned as it is.
+    Any other value is returned unchanged.
     """
     begin = bare.rfind("linalg.generic", 0, at)
     block = _BLOCK.search(bare, begin, at) if begin >= 0 else None
@@ -306,7 +306,7 @@ def resolve_value(bare: str, at: int, name: str) -> str:
 
 
 def find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
-    """Return the arguments of the called function, each with its word of the command line."""
+    """Return the arguments of the called function, each with its word on the command line."""
     words = [word for step in testcase.steps for word in step]
     named = [word.partition("=")[2] for word in words if word.startswith("--function=")]
     functions = {found["name"]: found["arguments"] for found in _FUNCTION.finditer(bare)}

@@ -1,6 +1,6 @@
-"""Look for undefined behaviour in the text of an MLIR testcase, and confirm by a run with only that part mended.
+"""Look for undefined behaviour in the text of an MLIR testcase, and confirm it by a run with only that part repaired.
 
-The behaviour is undefined when the program runs. A compiler may refuse such a program, but a compiler that crashes or
+The behaviour is undefined when the program runs. A compiler may reject such a program, but a compiler that crashes or
 hangs on it is at fault itself.
 """
 
@@ -21,7 +21,7 @@ from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault, fi
 
 
 def check_source_text(failure: Failure, means: Means) -> Diagnosis:
-    """Look for an undefined operand, then for a broken rule of an operation."""
+    """Look for an undefined operand, then for a violated rule of an operation."""
     searches = (find_fault, find_lookup, find_broken_rule, find_computed_operand)
     found = next((one for search in searches if (one := search(failure.testcase)) is not None), None)
     if found is None or not _can_compile(failure, means):
@@ -36,7 +36,7 @@ def check_source_text(failure: Failure, means: Means) -> Diagnosis:
 
 
 def _can_compile(failure: Failure, means: Means) -> bool:
-    """True if the steps up to the last compilation, run alone, exit by themselves: cleanly, or with a refusal."""
+    """True if the steps up to the last compilation, run alone, exit normally: cleanly, or with a rejection."""
     steps = failure.testcase.steps
     last = max((at for at, step in enumerate(steps) if step[0] == "iree-compile"), default=-1)
     if last < 0:
@@ -46,7 +46,7 @@ def _can_compile(failure: Failure, means: Means) -> bool:
 
 
 def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with this operand mended. Return a finding if the failure is gone."""
+    """Run the testcase with this operand repaired. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
     gone = describe_absence(control, failure.seen)
     unjudged = failure.seen.outcome is Outcome.OTHER_FAILURE and failure.seen.ended == Exited(code=0)

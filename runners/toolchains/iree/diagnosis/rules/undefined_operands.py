@@ -1,9 +1,8 @@
 """Find an operand in an MLIR testcase that is undefined: an index outside a tensor, a loop step below one. Pure.
 
 A fault must follow from the text and the inputs on the command line: constants, index casts and their sums, in the
-straight-line code of the called function. Conditional code, and values that the program computes, are ignored. A
-fault comes with a testcase in which only that operand is mended: a run of it shows whether the fault explains the
-failure.
+straight-line code of the called function. Conditional code, and values that the program computes, are ignored. Each
+fault has a testcase in which only that operand is repaired. A run of it shows whether the fault explains the failure.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from runners.core.protocol import Testcase, TestcaseKind
 
 MAX_LINES = 5_000
 _MAX_VALUE = 2**31 - 1
-"""Largest known value. A larger sum may wrap, by a width that is unknown here."""
+"""Largest known value. A larger sum may wrap, at a width that is unknown here."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 _FUNCTION = re.compile(r"^\s*(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)$")
 _ARGUMENT = re.compile(
@@ -40,7 +39,7 @@ _SLICE = re.compile(
     r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
     r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
 )
-"""A slice, with the shape of the tensor that the slice is taken from or inserted into."""
+"""A slice, with the shape of the tensor from which it is taken or into which it is inserted."""
 _LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
 _OPERATORS = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
@@ -56,12 +55,12 @@ class Fault:
     """1-based."""
     value: int
     extent: int | None
-    """Size of the axis whose bounds are exceeded; None for the step of a loop."""
+    """Size of the axis whose bounds are exceeded. None for the step of a loop."""
     axis: int | None
     instead: int
-    """The mended operand."""
+    """The repaired operand."""
     mended: Testcase
-    """The same testcase with only this operand mended."""
+    """The same testcase with only this operand repaired."""
 
     def __str__(self) -> str:
         where = f"{self.operation} in {self.file}:{self.line}"
@@ -71,7 +70,7 @@ class Fault:
 
 
 def find_fault(testcase: Testcase) -> Fault | None:
-    """Return the first fault that follows from the text; None without one, or if the text is too complex to read."""
+    """Return the first fault that follows from the text. None without one, or if the text is too complex to read."""
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
@@ -82,7 +81,7 @@ def find_fault(testcase: Testcase) -> Fault | None:
     known = _read_arguments(lines[called], testcase.steps)
     body = list(_list_straight_lines(lines, called))
     if any(line.lstrip().startswith("^") for _, line in body):
-        return None  # the code of a block need not be reached
+        return None  # a block may not be reached
     for at, line in body:
         for operand, shown in _find_faults(line, known):
             fixed = _mend_operand(lines, at, line, operand, shown.right)
@@ -108,7 +107,7 @@ def _find_called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | 
 
 
 def _read_arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Return the scalar arguments with a value on the command line."""
+    """Return the scalar arguments whose values are on the command line."""
     inputs = [word for step in steps for word in step if word.startswith("--input=")]
     found = _FUNCTION.match(header)
     listed = found["arguments"].partition(" -> ")[0] if found else ""
@@ -171,7 +170,7 @@ def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Sh
 
 
 def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
-    """Find the offsets, by name, with which a slice leaves its tensor, though a slice from 0 on would fit."""
+    """Find the offsets, by name, with which a slice exceeds its tensor, although a slice from 0 on would fit."""
     extents = [int(size) for size in found["shape"].split("x")[:-1]]
     offsets, sizes, strides = (
         [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")

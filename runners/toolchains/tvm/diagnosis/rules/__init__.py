@@ -1,1 +1,1 @@
-"""Rules that a testcase may break. Each check has a run with the rule kept as its control."""
+"""Check rules that a testcase may violate. The control of each check is a run that follows the rule."""

@@ -1,8 +1,8 @@
-"""Find weights that a testcase passes in another order than the parameters of an exported module. Pure.
+"""Find weights whose order in a testcase differs from the parameters of an exported module. Pure.
 
 ``export_tvm`` returns the parameters by name, in the order in which the compiled function takes them. A list of
-weights by sorted names, or in the order of a checkpoint, has the same types and another meaning. The mended testcase
-lists the weights by the names that ``export_tvm`` returned.
+weights by sorted names, or in the order of a checkpoint, has the same types but another meaning. The repaired
+testcase lists the weights by the names that ``export_tvm`` returned.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def check_argument_order(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_other_order(testcase: Testcase) -> BrokenRule | None:
-    """Return the first list of weights by names of its own; None without one."""
+    """Return the first list of weights with its own order of names. None without one."""
     for file, tree in parse_programs(testcase, EXPORT):
         parameters = next(_list_parameters(tree), None)
         names = next(_list_names(tree), None)

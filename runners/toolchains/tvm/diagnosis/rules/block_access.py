@@ -1,7 +1,7 @@
-"""Find a block of a TIR testcase whose declared accesses do not cover its body, where a schedule relies on them.
+"""Find a block of a TIR testcase whose declared accesses do not cover its body, if a schedule relies on them.
 
 ``T.reads`` and ``T.writes`` declare which elements a block accesses. Schedules and passes trust the declaration and
-do not look into the body. TVM finds the accesses itself where the text declares none: the mended testcase declares
+do not look into the body. Without a declaration, TVM detects the accesses itself. The repaired testcase declares
 none.
 """
 
@@ -24,13 +24,13 @@ _DECLARATIONS = frozenset({"reads", "writes"})
 
 
 def check_block_access(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase without the declarations of accesses that differ from the body."""
+    """Run the testcase without the declarations that differ from the body."""
     rule = find_other_access(failure.testcase)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
 def find_other_access(testcase: Testcase) -> BrokenRule | None:
-    """Return the first block that accesses an element which it does not declare; None without one."""
+    """Return the first block that accesses an undeclared element. None without one."""
     for name, tree in parse_programs(testcase, "reads"):
         for block in islice(_list_blocks(tree), MOSTBLOCKS):
             declared = {kind: call for call in _list_declarations(block) for kind in [get_method(call)]}
@@ -56,7 +56,7 @@ def _list_declarations(block: ast.With) -> Iterator[ast.Call]:
 
 
 def _find_hidden_access(block: ast.With, declared: dict[str, ast.Call]) -> str | None:
-    """Return the text of an element that the body reads or writes beside the declared ones.
+    """Return the text of an undeclared element that the body reads or writes.
 
     Only single elements are compared, word by word: a declared range may cover any element.
     """
@@ -69,7 +69,7 @@ def _find_hidden_access(block: ast.With, declared: dict[str, ast.Call]) -> str |
             read = (node for node in ast.walk(statement.value) if isinstance(node, ast.Subscript))
             for node, kind in (*((one, "reads") for one in read), (statement.targets[0], "writes")):
                 text = ast.unparse(node)
-                own = kind == "reads" and text == ast.unparse(statement.targets[0])  # a sum reads what it writes
+                own = kind == "reads" and text == ast.unparse(statement.targets[0])  # a sum also reads what it writes
                 if ast.unparse(node.value) in buffers and text not in allowed[kind] and not own:
                     return text
     return None

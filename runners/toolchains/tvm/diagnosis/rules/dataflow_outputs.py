@@ -1,7 +1,8 @@
-"""Find a variable of a dataflow block that a Relax testcase reads after the block, and that is no output of it. Pure.
+"""Find a variable of a dataflow block that a Relax testcase reads after the block, although it is not an output.
+Pure.
 
-Only the variables that ``R.output`` names live on after a block ``with R.dataflow():``, and only those that a builder
-made by ``emit_output``. The mended testcase names the variable there, or makes it so.
+After a block ``with R.dataflow():``, only the variables that ``R.output`` names exist, or those that a builder made
+by ``emit_output``. The repaired testcase makes the variable such an output.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ BLOCK, MOST_BLOCKS = "dataflow", 100
 
 
 def check_dataflow_outputs(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with a variable that is read after its block named among the outputs."""
+    """Run the testcase with a variable that is read after its block added to the outputs."""
     rule = find_hidden_variable(failure.testcase)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
 def find_hidden_variable(testcase: Testcase) -> BrokenRule | None:
-    """Return the first variable that is read after its block and is no output; None without one."""
+    """Return the first variable that is read after its block and is not an output. None without one."""
     for name, tree in parse_programs(testcase, BLOCK):
         for function, block, output in islice(_list_blocks(tree), MOST_BLOCKS):
             hidden = _find_hidden(function, block, output)
@@ -56,7 +57,7 @@ def _list_blocks(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.With, 
 
 
 def _list_builder_blocks(tree: ast.Module) -> Iterator[tuple[ast.With, list[ast.stmt]]]:
-    """Yield each dataflow block inside the block of a builder's function, with the statements behind the former."""
+    """Yield each dataflow block inside a builder's function block, with the statements after the dataflow block."""
     for outer in (node for node in ast.walk(tree) if isinstance(node, ast.With)):
         if any(_is_call(item.context_expr, "function") for item in outer.items):
             for at, block in enumerate(outer.body):
@@ -65,7 +66,7 @@ def _list_builder_blocks(tree: ast.Module) -> Iterator[tuple[ast.With, list[ast.
 
 
 def _list_emitted(block: ast.With) -> dict[str, ast.Attribute]:
-    """Return the variables that a builder emits in a block, and that are no outputs, with the method that emits."""
+    """Return the variables that a builder emits in a block and that are not outputs, with the emitting method."""
     emitted: dict[str, ast.Attribute] = {}
     for statement in block.body:
         match statement:

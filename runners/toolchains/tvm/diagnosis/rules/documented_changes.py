@@ -1,7 +1,7 @@
-"""Find a pass or a schedule of a testcase that changes values or arguments by definition, as its documentation says.
+"""Find a pass or a schedule in a testcase that changes values or arguments according to its documentation.
 
-A comparison of the values before and after shows no fault of the compiler then. The mended testcase leaves the change
-out: if the failure is gone, that change is its cause.
+Then a comparison of the values before and after shows no fault of the compiler. The repaired testcase omits the
+change. If the failure is gone, that change is its cause.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from runners.toolchains.tvm.diagnosis.programs import Change, get_method, parse_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Documented:
-    """What the documentation says of a pass or of a method of schedules."""
+    """The documentation of a pass or of a method of schedules."""
 
     says: str
     where: re.Pattern[str]
-    """Text of a testcase in which values change. In any other, a change is a fault of the compiler."""
+    """Text of a testcase in which values may change. In any other testcase, a change is a fault of the compiler."""
     unless: re.Pattern[str] | None = None
-    """Text of a testcase that asks for the same meaning before and after."""
+    """Text of a testcase that requests the same meaning before and after."""
     error: re.Pattern[str] | None = None
-    """The only error that the change explains; None for wrong values."""
+    """The only error that the change explains. None for wrong values."""
 
     def covers(self, text: str, message: str) -> bool:
         if self.error is not None and not self.error.search(message):
@@ -43,7 +43,8 @@ _MODE = _Documented(
     unless=re.compile(r"\btraining\s*="),
 )
 _PASSES: Mapping[str, _Documented] = {"DecomposeOpsForInference": _MODE, "DecomposeOpsForTraining": _MODE}
-# Not FastMathTransform, whose functions are "approximate": no run tells an approximation from a wrong value.
+# Without FastMathTransform, whose functions are "approximate": no run can distinguish an approximation from a wrong
+# value.
 _METHODS: Mapping[str, _Documented] = {
     "fuse_reduction_epilogue": _Documented(
         # "Semantic Change for Non-Linear Epilogues": applied in each iteration, "different numerical results". For a
@@ -59,7 +60,7 @@ _METHODS: Mapping[str, _Documented] = {
     ),
 }
 _IDENTITY = "__import__('tvm').transform.Sequential([])"
-"""A pass that changes nothing, on each release."""
+"""A pass that changes nothing, in every release."""
 
 
 def check_documented_changes(failure: Failure, means: Means) -> Diagnosis:
@@ -70,9 +71,9 @@ def check_documented_changes(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_documented_change(testcase: Testcase, message: str = "") -> BrokenRule | None:
-    """Return the first pass or method that changes values, or explains the error ``message``; None without one.
+    """Return the first pass or method that changes values, or explains the error ``message``. None without one.
 
-    The mended testcase leaves out each call.
+    The repaired testcase omits each call.
     """
     for name, documented in (*_PASSES.items(), *_METHODS.items()):
         for file, tree in parse_programs(testcase, name):
@@ -93,7 +94,7 @@ def find_documented_change(testcase: Testcase, message: str = "") -> BrokenRule 
 
 
 def _list_changes(tree: ast.Module, name: str) -> Iterator[Change]:
-    """Yield the constructions of a pass, and the calls of a method whose result nothing uses."""
+    """Yield the constructions of a pass, and the calls of a method whose result is not used."""
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Call() as call) if get_method(call) == name and name in _METHODS:

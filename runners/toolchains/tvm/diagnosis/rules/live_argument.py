@@ -1,8 +1,8 @@
 """Find an argument that a Relax testcase lets a kernel mutate in place and then reads again. Pure.
 
 ``R.call_tir_inplace`` writes into the arguments that ``inplace_indices`` names. By its documentation, the caller
-ensures that none of them is live afterwards. A later read by the same name gets the values that the kernel wrote. The
-mended testcase passes a copy to the kernel.
+ensures that none of them is live afterwards. A later read of the same name gets the values that the kernel wrote. The
+repaired testcase passes a copy to the kernel.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MOST_CALLS = 100
 
 
 def check_live_argument(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with an argument that is mutated in place and read again replaced by a copy."""
+    """Run the testcase with a copy of an argument that is mutated in place and read again."""
     rule = find_live_argument(failure.testcase)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
 def find_live_argument(testcase: Testcase) -> BrokenRule | None:
-    """Return the first argument that is mutated in place and read again; None without one, or if no file can be
+    """Return the first argument that is mutated in place and read again. None without one, or if no file can be
     parsed."""
     for name, tree in parse_programs(testcase, OPERATION):
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -69,7 +69,7 @@ def _read_indices(call: ast.Call) -> list[int]:
 
 
 def _list_uses(function: ast.FunctionDef) -> dict[str, list[tuple[int, bool]]]:
-    """Return the uses of each name: their lines in order, and whether the line assigns to the name."""
+    """Return the uses of each name: their lines in order, and True if the line assigns to the name."""
     found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for node in ast.walk(function):
         if isinstance(node, ast.Name):

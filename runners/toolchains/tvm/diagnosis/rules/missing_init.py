@@ -1,7 +1,7 @@
-"""Find a reduction of a TIR testcase that never sets its result, and so adds to what the caller passes. Pure.
+"""Find a reduction of a TIR testcase that never initializes its result, and so adds to the caller's values. Pure.
 
-A block with a reduction axis begins with the statements below ``with T.init():``. Without them the block goes on from
-the old content of its result: a second call adds to the first. The mended testcase sets the result there.
+A block with a reduction axis begins with the statements below ``with T.init():``. Without them, the block continues
+from the old content of its result, and a second call adds to the first. The repaired testcase sets the result there.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MOSTBLOCKS = 100
 
 
 def check_missing_init(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with the result of a reduction set before the reduction."""
+    """Run the testcase with the result of a reduction initialized."""
     rule = find_missing_init(failure.testcase)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
 def find_missing_init(testcase: Testcase) -> BrokenRule | None:
-    """Return the first sum over a reduction axis into a parameter that nothing sets; None without one."""
+    """Return the first sum over a reduction axis into an uninitialized parameter. None without one."""
     for name, tree in parse_programs(testcase, "axis"):
         for function, block in islice(_list_blocks(tree), MOSTBLOCKS):
             update = _find_update(block)

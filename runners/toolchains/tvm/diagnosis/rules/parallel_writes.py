@@ -1,7 +1,7 @@
-"""Find a loop of a TIR testcase whose iterations may run at once and all write one element. Pure.
+"""Find a loop of a TIR testcase whose iterations may run concurrently and all write one element. Pure.
 
 Iterations of ``T.vectorized`` and ``T.parallel`` must not depend on each other: the compiler computes all lanes from
-the old element, and keeps the last. The mended testcase runs the loop in order.
+the old element, and keeps the last. The repaired testcase runs the loop in order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_parallel_writes(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_parallel_write(testcase: Testcase) -> BrokenRule | None:
-    """Return the first loop whose iterations write different values to one element; None without one."""
+    """Return the first loop whose iterations write different values to one element. None without one."""
     for kind in _AT_ONCE:
         for name, tree in parse_programs(testcase, f".{kind}("):
             loops = (node for node in ast.walk(tree) if isinstance(node, ast.For) and get_method(node.iter) == kind)
@@ -41,7 +41,7 @@ def find_parallel_write(testcase: Testcase) -> BrokenRule | None:
 
 
 def _find_shared_element(loop: ast.For) -> str:
-    """Return the element that all iterations write, such as ``s[0]``; empty without one."""
+    """Return the element that all iterations write, such as ``s[0]``. Empty without one."""
     own = _collect_own_names(loop)
     for target, value in _list_stores(loop):
         element = ast.unparse(target)
@@ -66,8 +66,8 @@ def _list_stores(loop: ast.For) -> Iterator[tuple[ast.Subscript, ast.expr]]:
 def _collect_own_names(loop: ast.For) -> set[str]:
     """Return the names that may differ between iterations: the loop's variable and the names that its body binds.
 
-    The variable of an inner loop is one if its range depends on such a name: else it takes the same values in each
-    iteration.
+    The variable of an inner loop is such a name if its range depends on one. Otherwise it takes the same values in
+    each iteration.
     """
     own = _list_names(loop.target)
     inner = []
@@ -86,8 +86,8 @@ def _collect_own_names(loop: ast.For) -> set[str]:
                 bound = []
         own |= {name for target in bound for name in _list_names(target)}
     if len(inner) > MOST_INNER:
-        return own.union(*(_list_names(one.target) for one in inner))  # no element is then shared
-    for _ in inner:  # the range of each may depend on the loop around it
+        return own.union(*(_list_names(one.target) for one in inner))  # then no element is shared
+    for _ in inner:  # the range of each may depend on the surrounding loop
         own |= {name for one in inner if _list_names(one.iter) & own for name in _list_names(one.target)}
     return own
 

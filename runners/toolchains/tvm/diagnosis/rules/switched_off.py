@@ -1,8 +1,8 @@
-"""Find an argument with which a testcase switches off a safeguard of the compiler.
+"""Find an argument by which a testcase disables a safeguard of the compiler.
 
-Such a safeguard keeps the result right for any program: the guard of a split whose factor does not divide the extent,
-or the check of a primitive's conditions. Its documentation leaves the conditions to the caller. The mended testcase
-leaves the safeguard on.
+Such a safeguard ensures the right result for any program: the guard of a split whose factor does not divide the
+extent, or the check of a primitive's conditions. By its documentation, the caller must ensure the conditions. The
+repaired testcase keeps the safeguard.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 from runners.toolchains.tvm.diagnosis.programs import get_method, parse_programs, replace_expressions
 
 _SWITCHES = {"disable_predication": True, "enable_check": False, "assume_injective_transform": True}
-"""Arguments of schedules, with the value that switches a safeguard off."""
+"""Arguments of schedules, with the value that disables a safeguard."""
 
 
 def check_switches(failure: Failure, means: Means) -> Diagnosis:
@@ -27,7 +27,7 @@ def check_switches(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_switched_off(testcase: Testcase) -> BrokenRule | None:
-    """Return the first call that switches a safeguard off; None without one. The mended testcase changes each."""
+    """Return the first call that disables a safeguard. None without one. The repaired testcase changes each call."""
     for word, value in _SWITCHES.items():
         for name, tree in parse_programs(testcase, word):
             found = sorted(_list_switches(tree, word, value), key=lambda one: (one[1].lineno, one[1].col_offset))
@@ -37,7 +37,7 @@ def find_switched_off(testcase: Testcase) -> BrokenRule | None:
 
 
 def _list_switches(tree: ast.Module, word: str, value: bool) -> Iterator[tuple[ast.Call, ast.Constant]]:
-    """Yield each call that switches the safeguard off, with the value that does so."""
+    """Yield each call that disables the safeguard, with the value that does so."""
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         for keyword in call.keywords:
             if keyword.arg == word and isinstance(keyword.value, ast.Constant) and keyword.value.value is value:

@@ -1,1 +1,1 @@
-"""The operations of the dialects that a program may use."""
+"""Run the operations of the dialects that a program may use."""

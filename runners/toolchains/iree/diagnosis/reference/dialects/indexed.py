@@ -1,4 +1,4 @@
-"""Run the operations of StableHLO that take the places of elements from a tensor, by their specification. Pure."""
+"""Run the operations of StableHLO that select the places of elements by a tensor, by their specification. Pure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _Starts:
 
     indices: Values
     dimensions: tuple[int, ...]
-    """The dimension of the operand that each number of an index vector is for."""
+    """For each number of an index vector, the dimension of the operand."""
     vector: int
-    """The dimension of ``indices`` along which an index vector lies."""
+    """The dimension of ``indices`` along which an index vector extends."""
     batches: tuple[tuple[int, int], ...]
-    """Dimensions of the operand, each with the dimension of ``indices`` that runs with it."""
+    """Dimensions of the operand, each with the corresponding dimension of ``indices``."""
 
     def find_start(self, batch: Sequence[int], rank: int) -> list[int]:
         """Return the start of a slice, without its batching dimensions."""
@@ -57,7 +57,7 @@ def _read_starts(text: str, indices: Values, targets: str, own: str, theirs: str
 
 
 def gather(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``gather``. An index too far out is moved inside, as the specification says."""
+    """Run ``gather``. An index that is too large is moved inside, as specified."""
     source, indices = operands
     text = statement.attributes
     starts = _read_starts(text, indices, "start_index_map", "operand_batching_dims", "start_indices_batching_dims")
@@ -78,10 +78,10 @@ def gather(statement: Statement, operands: Sequence[Values], to: TensorType) -> 
 
 
 def scatter(statement: Statement, operands: Sequence[Values], combine: tensors.Combination) -> Sequence[Values]:
-    """``scatter``. An update that lies outside is left out.
+    """Run ``scatter``. An update outside the tensor is ignored.
 
     Raises:
-        ExcludedOperand: two updates have one place, and the indices are said to be unique.
+        ExcludedOperand: two updates have the same place, although the indices are declared unique.
     """
     count = len(operands) // 2
     given, updates = operands[:count], operands[count + 1 :]
@@ -125,7 +125,7 @@ def scatter(statement: Statement, operands: Sequence[Values], combine: tensors.C
 
 
 def select_index(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``torch_index_select``: the slices of a tensor that the indices name."""
+    """Run ``torch_index_select``: select the slices of a tensor by the indices."""
     source, indices = operands
     at = require_integers(statement.attributes, "dim", 1)[0]
     batches = require_integers(statement.attributes, "batch_dims", 1)[0]

@@ -29,7 +29,7 @@ _NAME = re.compile(r"%[\w$.-]{1,80}(?:#\d{1,2})?")
 def run_linalg_ext(
     statement: Statement, values: Mapping[str, Values], run_region: RunRegion, maps: Mapping[str, str]
 ) -> Sequence[Values]:
-    """Return the results of one operation. ``maps`` holds the affine maps that have a name (``#map``)."""
+    """Return the results of one operation. ``maps`` contains the named affine maps (``#map``)."""
     if statement.operation.endswith(".sort"):
         return sort(statement, [values[one] for one in statement.operands], run_region)
     if any(DYNAMIC in one.shape for one in statement.types):
@@ -56,7 +56,7 @@ def run_linalg_ext(
 
 
 def _list_names(statement: Statement, kind: str) -> list[str]:
-    """Return the operands that stand in ``ins`` or in ``outs``."""
+    """Return the operands of ``ins`` or of ``outs``."""
     return [
         name
         for found, names in _OPERANDS.findall(statement.attributes)
@@ -81,7 +81,7 @@ def _iterate_rows(shape: Sequence[int], at: int) -> Iterator[list[int]]:
 def _scan(
     statement: Statement, given: Values, starts: Sequence[Values], combine: functools.partial[Number]
 ) -> Sequence[Values]:
-    """Run ``scan``. The accumulator of a single element is left as it was, or not: both were released."""
+    """Run ``scan``. Releases differ in whether the accumulator of a single element changes."""
     (at,), elements = require_integers(statement.attributes, "dimension"), list_elements(given)
     is_inclusive = re.search(r"inclusive\s*[(=]\s*true", statement.attributes) is not None
     if given.shape[at : at + 1] in ((), (0,), (1,)) or (given.element in FLOATS and _has_nan(given)):
@@ -106,7 +106,7 @@ def _has_nan(values: Values) -> bool:
 def _list_slices(
     statement: Statement, inputs: Sequence[Values], of: Values
 ) -> Iterator[tuple[tuple[int, ...], list[int]]]:
-    """Yield the batch index of each slice, and the place in ``of`` that its first element has, by ``indices``."""
+    """Yield the batch index of each slice, and, by ``indices``, the place of its first element in ``of``."""
     indices, mask = inputs[1], inputs[2] if len(inputs) > 2 else None
     dimensions = require_integers(statement.attributes, "dimension_map")
     depth, rank = len(dimensions), len(of.shape)
@@ -135,7 +135,7 @@ def _scatter(
     """Run ``scatter``.
 
     Raises:
-        ExcludedOperand: two updates have one place, and the indices are said to be unique.
+        ExcludedOperand: two updates have the same place, although the indices are declared unique.
     """
     updates, numbers = list_elements(inputs[0]), list(list_elements(original))
     unique = re.search(r"unique_indices\s*[(=]\s*false", statement.attributes) is None
@@ -168,7 +168,7 @@ def _gather(statement: Statement, inputs: Sequence[Values], start: Values) -> Va
 def _choose_greatest(
     statement: Statement, inputs: Sequence[Values], starts: Sequence[Values], combine: functools.partial[Number]
 ) -> Sequence[Values]:
-    """Run ``topk``: each element moves up past the results that the comparison puts below it."""
+    """Run ``topk``: each element moves up past the results that the comparison places below it."""
     (at,), given = require_integers(statement.attributes, "dimension"), inputs[0]
     to, places = statement.types[0], list_elements(inputs[1]) if len(inputs) > 1 else ()
     if _has_nan(given):
@@ -190,7 +190,7 @@ def _choose_greatest(
 def _find_extreme(
     statement: Statement, inputs: Sequence[Values], combine: functools.partial[Number]
 ) -> Sequence[Values]:
-    """Run ``arg_compare`` without given indices. Of equal elements, the first one counts."""
+    """Run ``arg_compare`` without given indices. The first of equal elements counts."""
     (at,), given = require_integers(statement.attributes, "dimension"), inputs[0]
     if len(inputs) > 1 or "index_base" in statement.attributes or _has_nan(given):
         raise UndefinedResult("given indices")
@@ -226,7 +226,7 @@ def _read_maps(statement: Statement, named: Mapping[str, str]) -> list[tuple[str
 def _attend(statement: Statement, inputs: Sequence[Values], maps: Mapping[str, str]) -> Values:
     """Run ``attention``: softmax(Q · K · scale, masked) · V, the softmax over the loops that only K and V have.
 
-    A row without any element that is not masked has no agreed result. The body may only yield its argument.
+    A completely masked row has no agreed result. The body may only yield its argument.
     """
     indexed, to = _read_maps(statement, maps), statement.types[0]
     region = statement.regions[0] if statement.regions else None

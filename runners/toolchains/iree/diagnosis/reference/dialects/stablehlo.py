@@ -100,7 +100,7 @@ _BINARY = frozenset(
 def run_stablehlo(
     statement: Statement, operands: Sequence[Values], run_region: RunRegion, *, wide: bool
 ) -> Sequence[Values]:
-    """Return the results of an operation. ``wide`` leaves the floats of arithmetic as they are in float64."""
+    """Return the results of an operation. ``wide`` keeps the floats of arithmetic in float64."""
     name = statement.operation.partition(".")[2]
     if name in FLOW:
         return run_flow(statement, operands, run_region)
@@ -188,7 +188,7 @@ def _find_infinity(operands: Sequence[Values], to: TensorType, sought: float) ->
 
 
 def _keep_bits(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``bitcast_convert`` between types of one width. Which bits a NaN keeps is open."""
+    """Run ``bitcast_convert`` between types of one width. The bits of a NaN are not specified."""
     source = operands[0].element
 
     def cast(given: tuple[Number, ...]) -> Number:
@@ -204,7 +204,7 @@ _PRECISION = re.compile(r"format\s*=\s*e(\d{1,2})m(\d{1,2})")
 
 
 def _reduce_precision(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """Round to a format with other numbers of bits. Its subnormal numbers are left open."""
+    """Round to a format with other numbers of bits. Its subnormal numbers have no result."""
     if pretty := _PRECISION.search(statement.attributes):
         exponent, fraction = int(pretty[1]), int(pretty[2])
     else:
@@ -225,7 +225,7 @@ def _reduce_precision(statement: Statement, operands: Sequence[Values], to: Tens
 
 
 def _normalize(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``batch_norm_inference``."""
+    """Run ``batch_norm_inference``."""
     at = require_integers(statement.attributes, "feature_index", 1)[0]
     epsilon = read_float(statement.attributes, "epsilon")
     given, *each = operands
@@ -255,7 +255,7 @@ def _get_size(statement: Statement, operands: Sequence[Values], to: TensorType) 
 
 
 def _repeat_in_front(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``broadcast``: new dimensions in front of those of the operand."""
+    """Run ``broadcast``: add new dimensions before those of the operand."""
     (given,) = operands
     return tensors.broadcast(given, to.shape, range(len(to.shape) - len(given.shape), len(to.shape)))
 
@@ -310,7 +310,7 @@ def _count_up(statement: Statement, _: Sequence[Values], to: TensorType) -> Valu
 
 
 def _find_starts(given: Sequence[Values], shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return where a slice begins. An index that lies too far out is moved inside, as the specification says."""
+    """Return where a slice begins. An index that is too large is moved inside, as specified."""
     if len(given) != len(shape) or any(len(one.numbers) != 1 for one in given):
         raise UndefinedResult("starts of a slice")
     return tuple(
@@ -336,7 +336,7 @@ def _update_slice(_: Statement, operands: Sequence[Values], to: TensorType) -> V
 
 
 def _contract(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``dot_general``: the batching dimensions, then those of the left and of the right operand."""
+    """Run ``dot_general``. The result has the batching dimensions, then the left operand's, then the right one's."""
     a, b = operands
     if statement.operation.endswith(".dot"):
         pairs = {"batching": ((), ()), "contracting": ((len(a.shape) - 1,), (0,))}
@@ -386,7 +386,7 @@ _APPLIES = re.compile(r"\bapplies\s+(?P<operation>[\w.]+)")
 
 
 def _make_combination(statement: Statement, run_region: RunRegion) -> tensors.Combination:
-    """Return what the region of a reduction computes, or the operation that ``applies`` names."""
+    """Return the combination in the region of a reduction, or the operation that ``applies`` names."""
     if statement.regions:
         return functools.partial(run_region, statement.regions[0])
     applied = _APPLIES.search(statement.attributes)
@@ -424,8 +424,8 @@ def _select_and_scatter(statement: Statement, operands: Sequence[Values], run_re
 def sort(statement: Statement, operands: Sequence[Values], run_region: RunRegion) -> Sequence[Values]:
     """Sort all operands along one dimension by the comparison in the region.
 
-    Unknown with NaN, for which a comparison of floats is no strict weak order. A sort that is not called
-    stable leaves the order of different rows open that compare as equal.
+    The result is unknown with NaN, because then the comparison is not a strict weak order. A sort that is not
+    declared stable does not define the order of different rows that compare as equal.
     """
     is_stable = re.search(r"is_stable\s*=\s*true", statement.attributes) is not None
     shape = operands[0].shape

@@ -31,8 +31,8 @@ def run_tensor(statement: Statement, values: Mapping[str, Values], run_region: R
     """Return the result of one operation.
 
     Raises:
-        UndefinedResult: the operation is not known, or its result is not defined.
-        ExcludedOperand: an index or an extent lies outside the tensor.
+        UndefinedResult: the operation is unknown, or its result is undefined.
+        ExcludedOperand: an index or an extent is outside the tensor.
     """
     text, to = statement.attributes, statement.types[0]
     operands = [values[name] for name in statement.operands]
@@ -88,7 +88,7 @@ def run_tensor(statement: Statement, values: Mapping[str, Values], run_region: R
 
 
 def _make_empty(statement: Statement, operands: Sequence[Values]) -> Values:
-    """Return a tensor without elements, whose shape is known: an operation that reads an element has no result."""
+    """Return a tensor without elements but with a known shape. An operation that reads an element has no result."""
     return Values(statement.types[0].element, (), _fill_shape(statement.types[0].shape, operands))
 
 
@@ -129,7 +129,7 @@ def _find_element(statement: Statement, of: Values, first: int, values: Mapping[
 def _read_slice(
     statement: Statement, shape: Sequence[int], values: Mapping[str, Values]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return offsets, sizes and strides of a slice that lies within a tensor of this shape."""
+    """Return offsets, sizes and strides of a slice that is inside a tensor of this shape."""
     listed = [_split_list(one) for one in _LISTED.findall(statement.attributes)]
     if len(listed) != 3 or any(len(words) != len(shape) for words in listed):
         raise UndefinedResult("offsets, sizes and strides")
@@ -146,7 +146,7 @@ def _read_slice(
 def _exclude_slice(
     statement: Statement, listed: Sequence[Sequence[str]], axis: int, extent: int, outside: int
 ) -> None:
-    """Blame the offset of a slice, if it is a value of the program and the slice would fit at the start."""
+    """Blame the offset of a slice, if the program computes it and the slice would fit at the start."""
     offset, size, step = (words[axis] for words in listed)
     plain = size.isdigit() and step.isdigit()
     if not offset.startswith("%") or not plain or (int(size) - 1) * int(step) >= extent:
@@ -163,7 +163,7 @@ def _exclude_slice(
 
 
 def _drop_units(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a slice: the sizes, without extents of one that the result's type leaves out."""
+    """Return the shape of a slice: the sizes, without extents of one that the result's type omits."""
     if DYNAMIC not in shape:
         return tuple(shape)
     if len(sizes) == len(shape):
@@ -216,7 +216,7 @@ def _find_collapsed(text: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _find_expanded(statement: Statement, given: Values, values: Mapping[str, Values]) -> tuple[int, ...]:
-    """Return the shape of a result. Each group of its extents holds the elements of one extent of the operand."""
+    """Return the shape of a result. Each group of its extents contains the elements of one extent of the operand."""
     found = re.search(r"\boutput_shape\s*\[([^\[\]]*)\]", statement.attributes)
     words = _split_list(found[1]) if found else [str(n) for n in statement.types[0].shape]
     sizes = _read_groups(statement.attributes)
@@ -231,7 +231,7 @@ def _find_expanded(statement: Statement, given: Values, values: Mapping[str, Val
 
 
 def _exclude_extent(statement: Statement, words: Sequence[str], group: Sequence[int], count: int) -> None:
-    """Blame the only extent of a group that is a value of the program, if another one would be right."""
+    """Blame the only extent of a group that the program computes, if another value would be right."""
     named = [(word, n) for word, n in zip(words, group, strict=True) if word.startswith("%")]
     others = math.prod(n for word, n in zip(words, group, strict=True) if not word.startswith("%"))
     if len(named) != 1 or not others or count % others:

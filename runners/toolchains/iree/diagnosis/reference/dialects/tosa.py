@@ -1,6 +1,6 @@
 """Run the operations of TOSA by their specification. Pure.
 
-Attributes became operands over the years (shapes, zero points, shifts), and changed their names. Both forms are read.
+Over the years, attributes became operands (shapes, zero points, shifts) and changed their names. Both forms are read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _REDUCTIONS: Mapping[str, str] = {
 
 
 def run_tosa(statement: Statement, operands: Sequence[Values], *, wide: bool) -> Sequence[Values]:
-    """Return the results of an operation. ``wide`` leaves the floats of arithmetic as they are in float64."""
+    """Return the results of an operation. ``wide`` keeps the floats of arithmetic in float64."""
     name = statement.operation.partition(".")[2]
     to = statement.types[0]
     if not is_known(to.element):
@@ -111,7 +111,7 @@ def _pair(name: str, to: TensorType, pair: tuple[Number, ...]) -> Number:
 
 
 def _keep_in_range(number: Number, to: TensorType) -> Number:
-    """Refuse the integer that overflows: TOSA leaves its value open."""
+    """Reject an integer that overflows, because TOSA does not define its value."""
     if to.element not in FLOATS and to.element != "i1" and wrap_value(number, to.element) != number:
         raise UndefinedResult("an overflow")
     return number
@@ -148,7 +148,7 @@ def _negate(statement: Statement, operands: Sequence[Values], to: TensorType) ->
 def _read_zero_points(
     statement: Statement, operands: Sequence[Values], count: int, first: str, second: str
 ) -> tuple[int, int]:
-    """Return two zero points, from the operands behind the first ``count`` or from attributes."""
+    """Return two zero points, from the operands after the first ``count`` or from attributes."""
     given = operands[count : count + 2]
     if len(given) == 2 and all(len(set(one.numbers)) == 1 for one in given):
         return int(given[0].numbers[0]), int(given[1].numbers[0])
@@ -203,7 +203,7 @@ def _shift(statement: Statement, operands: Sequence[Values], to: TensorType) -> 
 
 
 def _rescale(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``apply_scale_32`` and ``apply_scale_16`` of the specification."""
+    """Run ``apply_scale_32`` and ``apply_scale_16`` of the specification."""
     text, given = statement.attributes, operands[0]
     if re.search(r"unsigned\s*=\s*true", text) or "INEXACT" in text:
         raise UndefinedResult("unsigned rescaling")
@@ -308,7 +308,7 @@ def _reduce(statement: Statement, given: Values, to: TensorType, name: str, *, w
 
 
 def _find_greatest(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``argmax``: the first of the greatest elements."""
+    """Run ``argmax``: find the first of the greatest elements."""
     (axis,) = require_integers(statement.attributes, "axis")
     given = operands[0]
     elements = list_elements(given)
@@ -393,7 +393,7 @@ def _read_window(statement: Statement, sizes: Sequence[int]) -> Window:
 
 
 def _read_transposed(statement: Statement, sizes: Sequence[int]) -> Window:
-    """Return the window that collects what each element of the image adds to one place of the result."""
+    """Return the window that collects the contributions of the image's elements to one place of the result."""
     pads = require_integers(statement.attributes, "out_pad", 4)
     strides = require_integers(statement.attributes, "stride", 2)
     if min(strides) < 1:
@@ -409,7 +409,7 @@ def _read_transposed(statement: Statement, sizes: Sequence[int]) -> Window:
 
 
 def _pool(statement: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``max_pool2d``, and ``avg_pool2d``: the mean of the elements that are no padding."""
+    """Run ``max_pool2d``, or ``avg_pool2d``: the mean of the elements without the padding."""
     given = operands[0]
     means, floats = "avg" in statement.operation, to.element in FLOATS
     zero, out = _read_zero_points(statement, operands, 1, "input_zp", "output_zp") if means else (0, 0)
@@ -432,7 +432,7 @@ def _pool(statement: Statement, operands: Sequence[Values], to: TensorType) -> V
 
 
 def _average(total: int, count: int, zero: int, to: TensorType) -> int:
-    """``reciprocal_scale`` and ``apply_scale_32`` of the specification."""
+    """Run ``reciprocal_scale`` and ``apply_scale_32`` of the specification."""
     bits = (count - 1).bit_length()
     multiplier, shift = (((1 << 30) + 1) << bits) // count, 30 + bits
     low, high = list_limits(to.element)
@@ -440,7 +440,7 @@ def _average(total: int, count: int, zero: int, to: TensorType) -> int:
 
 
 def _look_up(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``table`` of 8-bit integers, whose first entry is for the least of them."""
+    """Run ``table`` for 8-bit integers. Its first entry is for the least of them."""
     given, table = operands
     entries = list_elements(table)
     if given.element != "i8" or len(entries) != 256:
@@ -449,7 +449,7 @@ def _look_up(_: Statement, operands: Sequence[Values], to: TensorType) -> Values
 
 
 def _scatter(_: Statement, operands: Sequence[Values], to: TensorType) -> Values:
-    """``scatter``. Two updates of one place have no defined result."""
+    """Run ``scatter``. Two updates of one place have no defined result."""
     values, indices, updates = operands
     numbers, new, places = list(list_elements(values)), list_elements(updates), list_elements(indices)
     written = set()

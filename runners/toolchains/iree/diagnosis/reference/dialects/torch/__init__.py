@@ -1,7 +1,7 @@
 """Run the operations of the torch dialect as PyTorch's documentation defines them. Pure.
 
-The types are written as builtin types before (`types`). Where PyTorch leaves a result open, or an operation has
-a form that is not here, there is no result.
+The types have been rewritten as builtin types (`types`). There is no result if PyTorch does not define it, or if a
+form of an operation is unknown here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 
 def run_torch(statement: Statement, values: Mapping[str, Values], *, wide: bool) -> Sequence[Values]:
-    """Return the results of an operation. ``wide`` leaves the floats of arithmetic as they are in float64."""
+    """Return the results of an operation. ``wide`` keeps the floats of arithmetic in float64."""
     name = statement.operation.removeprefix("torch.")
     call = Call(statement, tuple(values[one] for one in statement.operands), wide)
     if name.startswith("constant."):
@@ -58,4 +58,4 @@ def _make_constant(call: Call, kind: str) -> Values:
 
 
 _OPERATIONS: Mapping[str, Run] = {**ELEMENTS, **REDUCTIONS, **PLACES, **NETWORKS, "operator": run_onnx}
-"""Operations by their names below ``torch``. An overload without a row of its own has the row of its base."""
+"""Operations by their names below ``torch``. An overload without its own row uses the row of its base."""

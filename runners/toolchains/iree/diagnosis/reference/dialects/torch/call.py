@@ -1,4 +1,4 @@
-"""One operation of the torch dialect with the values of its operands. Pure."""
+"""Represent one operation of the torch dialect with the values of its operands. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Values, check_st
 
 @dataclass(frozen=True, slots=True)
 class Listed(Values):
-    """A list of values, a string, or nothing: it has no numbers."""
+    """A list of values, a string, or a missing value. It has no numbers."""
 
     items: tuple[Values, ...] = ()
     string: str | None = None
@@ -59,7 +59,7 @@ class Call:
         return float(abs(one.numbers[0]) if one.element == "i1" else one.numbers[0])
 
     def get_integers(self, at: int) -> tuple[int, ...] | None:
-        """Return a list of integers; None for no value."""
+        """Return a list of integers. None for a missing value."""
         one = self[at]
         if one.element == "none":
             return None
@@ -86,7 +86,7 @@ class Call:
         return axis % rank
 
     def get_axes(self, at: int, rank: int) -> tuple[int, ...]:
-        """Return dimensions in their order; all for no value or an empty list."""
+        """Return dimensions in order. Return all for a missing value or an empty list."""
         one = self[at]
         axes = self.get_integers(at) if isinstance(one, Listed) else (self.get_integer(at),)
         if any(not -rank <= axis < rank for axis in axes or ()):
@@ -121,7 +121,7 @@ def join_shapes(*operands: Values) -> list[Values]:
 
 
 def map_each(call: Call, operands: Sequence[Values], compute: Callable[..., Number], element: str = "") -> Values:
-    """Compute each element from those at its place."""
+    """Compute each element from the elements at its place."""
     joined = join_shapes(*operands)
     to = TensorType(element or call.element, joined[0].shape)
     if not math.prod(to.shape):

@@ -1,4 +1,4 @@
-"""The operations of the torch dialect that compute each element from those at its place. Pure."""
+"""Run the operations of the torch dialect that compute each element from those at its place. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _floats(function: Callable[[float], float]) -> Callable[[Call], Values]:
 
 
 def _pair(name: str, *, has_factor: bool = False, swaps: bool = False) -> Callable[[Call], Values]:
-    """Combine two operands, or the second and the first. With ``has_factor``, a third one scales the latter."""
+    """Combine two operands, or the second and the first. With ``has_factor``, a third one scales the second."""
 
     def run(call: Call) -> Values:
         element = call.element
@@ -58,7 +58,7 @@ def _compare(order: str) -> Callable[[Call], Values]:
 
 
 def _find_common(call: Call) -> str:
-    """Return the type in which two operands are compared. A number takes the type of a tensor of floats."""
+    """Return the type in which two operands are compared. A number takes the type of a float tensor."""
     first, second = call[0].element, call[1].element
     if first in FLOATS and (second not in FLOATS or call.statement.operation.endswith(".Scalar")):
         return first
@@ -100,7 +100,7 @@ def _divide_floor(call: Call) -> Values:
 
 
 def _remain(call: Call) -> Values:
-    """``remainder``: with the sign of the divisor."""
+    """Run ``remainder``, which has the divisor's sign."""
     pair = [cast(one, call.element) for one in call.operands[:2]]
 
     def remain(a: Number, b: Number) -> Number:

@@ -1,4 +1,4 @@
-"""Products, pools and normalizations of the torch dialect. Pure."""
+"""Run products, pools and normalizations of the torch dialect. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Index, Values, c
 
 
 def _multiply(call: Call, a: Values, b: Values) -> Values:
-    """Multiply two matrices, or a batch of these."""
+    """Multiply two matrices, or a batch of them."""
     if len(a.shape) < 2 or len(b.shape) < 2 or a.shape[-1] != b.shape[-2]:
         raise UndefinedResult("matrices that do not fit")
     outer = join_shapes(Values("i1", (0,), a.shape[:-2]), Values("i1", (0,), b.shape[:-2]))[0].shape
@@ -40,7 +40,7 @@ def _multiply(call: Call, a: Values, b: Values) -> Values:
 
 
 def _multiply_matrices(call: Call) -> Values:
-    """``matmul``: a vector is a row on the left, and a column on the right."""
+    """Run ``matmul``: a vector is a row on the left, and a column on the right."""
     a, b = call[0], call[1]
     if not a.shape or not b.shape:
         raise UndefinedResult("a product of scalars")
@@ -56,7 +56,7 @@ def _multiply_matrices(call: Call) -> Values:
 
 
 def _apply_layer(call: Call) -> Values:
-    """``linear``: the weights have the shape (outputs, inputs)."""
+    """Run ``linear``: the weights have the shape (outputs, inputs)."""
     x, weight = call[0], call[1]
     rows = tensors.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     made = tensors.reshape(_multiply(call, rows, tensors.transpose(weight, (1, 0))), (*x.shape[:-1], weight.shape[0]))
@@ -65,7 +65,7 @@ def _apply_layer(call: Call) -> Values:
 
 
 def _add_product(call: Call) -> Values:
-    """``addmm``."""
+    """Run ``addmm``."""
     if call.get_float(3) != 1 or call.get_float(4) != 1:
         raise UndefinedResult("a scaled sum")
     return map_each(call, [call[0], _multiply(call, call[1], call[2])], lambda a, b: a + b)
@@ -96,7 +96,7 @@ class _Pool:
         return sizes
 
     def list_places(self, at: Index) -> list[list[int]]:
-        """Return for each dimension the places of a window, also those in the padding."""
+        """Return, for each dimension, the places of a window, including those in the padding."""
         return [
             [o * stride - width + i * step for i in range(size)]
             for o, size, stride, width, step in zip(
@@ -145,7 +145,7 @@ def _pool_mean(rank: int) -> Callable[[Call], Values]:
 
 
 def _run_pool(call: Call, pool: _Pool, compute: Callable[[list[Number], int], Number]) -> Values:
-    """Compute an element from the elements in each window, and from how many places it has with the padding."""
+    """Compute each element from the elements in its window, and from its number of places, padding included."""
     given = call[0]
     rank = len(pool.extents)
     outer, image = given.shape[:-rank], given.shape[-rank:]

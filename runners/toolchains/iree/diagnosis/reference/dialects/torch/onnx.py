@@ -1,6 +1,6 @@
 """Run ``torch.operator "onnx.…"``, the operators of an imported ONNX model, as ONNX defines them. Pure.
 
-Meanings that depend on the model's operator set, which an operator does not name, have no result.
+There is no result if the meaning depends on the model's operator set, which an operator does not name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _list_integers(values: Values) -> list[int]:
 
 
 def _find_axes(call: Call, rank: int) -> list[int] | None:
-    """Return the axes of the attribute or of the second operand; None for all."""
+    """Return the axes of the attribute or of the second operand. None for all."""
     axes = _read_integers(call, "axes")
     if axes is None and len(call.operands) > 1 and call[1].element != "none":
         axes = _list_integers(call[1])
@@ -98,7 +98,7 @@ def _make_operand(value: Values | int | Sequence[int]) -> Values:
 
 
 def _same(name: str, count: int | None = None) -> Run:
-    """Return the operation of the torch dialect with the same operands, or the first ``count``."""
+    """Return the operation of the torch dialect with the same operands, or with the first ``count``."""
     return lambda call: _ask_torch(name, call, *call.operands[:count])
 
 
@@ -144,7 +144,7 @@ def _compute_gelu(call: Call) -> Values:
 def _reduce(
     name: str, prepare: Callable[[Number], Number] | None = None, finish: Callable[[float], float] | None = None
 ) -> Run:
-    """Reduce along axes, which stay with an extent of 1 unless the attribute says otherwise."""
+    """Reduce along axes. They are kept with an extent of 1, unless the attribute states otherwise."""
 
     def run(call: Call) -> Values:
         given = call[0]
@@ -173,7 +173,7 @@ def _find_extreme(name: str) -> Run:
 
 
 def _soften(name: str) -> Run:
-    """Run a softmax along the last axis. Along another one, older operator sets flatten the rest."""
+    """Run a softmax along the last axis. Along other axes, older operator sets flatten the rest."""
 
     def run(call: Call) -> Values:
         rank = len(call[0].shape)
@@ -185,7 +185,7 @@ def _soften(name: str) -> Run:
 
 
 def _multiply_general(call: Call) -> Values:
-    """``Gemm``."""
+    """Run ``Gemm``."""
     a, b = (
         tensors.transpose(one, (1, 0)) if _read_integer(call, name, 0) else one
         for one, name in zip(call.operands[:2], ("transA", "transB"), strict=True)
@@ -295,13 +295,13 @@ def _pool(name: str) -> Run:
 
 
 def _average_all(call: Call) -> Values:
-    """``GlobalAveragePool``."""
+    """Run ``GlobalAveragePool``."""
     axes = list(range(2, len(call[0].shape)))
     return _ask_one("mean.dim", call, call[0], axes, Values("i1", (-1,)))
 
 
 def _normalize_batch(call: Call) -> Values:
-    """``BatchNormalization`` of a model that is not trained."""
+    """Run ``BatchNormalization`` of a model that is not being trained."""
     if _read_integer(call, "training_mode", 0):
         raise UndefinedResult("training")
     epsilon = _read_float(call, "epsilon", 1e-5)
@@ -373,4 +373,4 @@ _OPERATORS: Mapping[str, Run] = {
     "Constant": _TORCH["vtensor.literal"],
     "Shape": _name_shape,
 }
-"""The operators of ONNX by name. ``Cast`` of a float to an integer is towards zero."""
+"""The operators of ONNX by name. ``Cast`` of a float to an integer rounds towards zero."""

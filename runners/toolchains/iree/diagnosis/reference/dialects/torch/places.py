@@ -1,4 +1,4 @@
-"""The operations of the torch dialect that make tensors, or place elements. Pure."""
+"""Run the operations of the torch dialect that make tensors, or that place elements. Pure."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _gather(call: Call) -> Values:
 
 
 def _look_up(call: Call) -> Values:
-    """``embedding``."""
+    """Run ``embedding``."""
     weight, indices = call[0], call[1]
     places, rank = list_elements(indices), len(indices.shape)
     return tensors.move_elements(
@@ -151,13 +151,13 @@ def _look_up(call: Call) -> Values:
 
 
 def _index(call: Call) -> Values:
-    """``x[i, :, j]``. A negative index counts from the end."""
+    """Run ``x[i, :, j]``. A negative index counts from the end."""
     given, read, shape = call[0], *_plan_indexing(call[0], call.get_list(1))
     return tensors.move_elements(given, shape, read)
 
 
 def _plan_indexing(given: Values, indices: Sequence[Values]) -> tuple[Callable[[Index], Index], tuple[int, ...]]:
-    """Return the place in ``given`` of each place of ``given[indices]``, and the shape of the latter."""
+    """Return, for each place of ``given[indices]``, the place in ``given``, and the shape of ``given[indices]``."""
     used = [at for at, one in enumerate(indices) if one.element != "none"]
     if not used or len(indices) > len(given.shape) or any(indices[at].element in (*FLOATS, "i1") for at in used):
         raise UndefinedResult("indices")
@@ -165,7 +165,7 @@ def _plan_indexing(given: Values, indices: Sequence[Values]) -> tuple[Callable[[
     inner = joined[0].shape
     places = {at: list_elements(one) for at, one in zip(used, joined, strict=True)}
     rest = [at for at in range(len(given.shape)) if at not in used]
-    # Where indices are apart, their dimensions come first.
+    # If indices are not adjacent, their dimensions come first.
     first = used[0] if used == list(range(used[0], used[-1] + 1)) else 0
     before = [at for at in rest if at < first]
     shape = (*(given.shape[at] for at in before), *inner, *(given.shape[at] for at in rest if at not in before))
@@ -183,7 +183,7 @@ def _plan_indexing(given: Values, indices: Sequence[Values]) -> tuple[Callable[[
 
 
 def _put(call: Call) -> Values:
-    """``index_put``. Two values for one place need a sum."""
+    """Run ``index_put``. Two values for one place need a sum."""
     given = call[0]
     read, shape = _plan_indexing(given, call.get_list(1))
     added = list_elements(tensors.broadcast_alike(cast(call[2], given.element), shape))
@@ -206,7 +206,7 @@ def _flip(call: Call) -> Values:
 
 
 def _roll(call: Call) -> Values:
-    """Move elements along dimensions. What leaves at the end comes in at the beginning."""
+    """Move elements along dimensions. Elements that leave at the end return at the beginning."""
     given, shifts, axes = call[0], call.get_integers(1) or (), call.get_integers(2) or ()
     rank = len(given.shape)
     inside = all(-rank <= axis < rank for axis in axes)
@@ -261,7 +261,7 @@ def _keep_triangle(*, upper: bool) -> Callable[[Call], Values]:
 
 
 def _fill(value: float | None, *, like: bool) -> Callable[[Call], Values]:
-    """Make a tensor of one value: of a size, or like another tensor. Without ``value``, an operand has it."""
+    """Make a tensor of one value: with a given size, or like another tensor. ``value`` may come from an operand."""
 
     def run(call: Call) -> Values:
         shape = call[0].shape if like else call.get_integers(0) or ()

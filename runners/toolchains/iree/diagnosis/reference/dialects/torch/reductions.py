@@ -1,4 +1,4 @@
-"""The operations of the torch dialect that compute along dimensions. Pure."""
+"""Run the operations of the torch dialect that compute along dimensions. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Values, check_st
 
 
 def list_rows(values: Values, axes: Sequence[int]) -> tuple[tuple[int, ...], list[list[Number]]]:
-    """Return the extents of the other dimensions, and for each place there the elements along ``axes``."""
+    """Return the extents of the other dimensions, and, for each place there, the elements along ``axes``."""
     elements, shape = list_elements(values), values.shape
     check_steps(math.prod(shape))
     kept = [at for at in range(len(shape)) if at not in axes]
@@ -32,7 +32,7 @@ def _keep_axes(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> tup
 
 
 _Places = tuple[int, int] | None
-"""The operands with the dimensions and with whether to keep these. None: reduce all, and keep none."""
+"""The positions of two operands: the dimensions, and whether to keep them. None: reduce all, and keep none."""
 
 
 def _plan(call: Call, shape: Sequence[int], places: _Places) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -85,7 +85,7 @@ def _extreme(row: list[Number], choose: Callable[[list[Number]], Number]) -> Num
 
 
 def _find_extreme(choose: Callable[[list[Number]], Number]) -> Callable[[Call], Values]:
-    """``argmax``: the first of the greatest elements. NaN counts as the greatest and as the least."""
+    """Run ``argmax``: find the first of the greatest elements. NaN counts as the greatest and as the least."""
 
     def run(call: Call) -> Values:
         given = call[0]
@@ -158,7 +158,7 @@ def _soften_log(row: list[Number]) -> list[Number]:
 
 
 def _add_exponents(row: list[Number]) -> Number:
-    """``logsumexp``: it does not overflow where the result does not."""
+    """Compute ``logsumexp`` without an overflow, if the result itself does not overflow."""
     greatest = find_greatest(row)
     if not math.isfinite(greatest):
         return greatest

@@ -14,7 +14,7 @@ _CONSTANT = re.compile(
     r"(?P<all>torch\.constant\.(?P<kind>int|float|bool|str|none|number)\b[^:\n]{0,400}?)[ \t]*$", re.M
 )
 _OPAQUE = "i64"
-"""The type that stands for a string, a list or a missing value. Their values know what they are."""
+"""The type that represents a string, a list or a missing value. Such values know their own kind."""
 
 
 def write_builtin_types(text: str) -> str:
