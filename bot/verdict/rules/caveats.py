@@ -26,13 +26,23 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_newest, na
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
-from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
+from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
-from runners.core.failure.printed.told_parts import TOLD, list_telling
+from runners.core.failure.printed.own_build import Change, find_change
+from runners.core.failure.printed.told_parts import list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
-from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
+from runners.core.protocol import (
+    SAID_TO_WORK,
+    Answer,
+    Claim,
+    ClaimKind,
+    Finding,
+    FindingKind,
+    Observation,
+    Reason,
+    Variant,
+)
 from runners.toolchains import find_toolchain
 
 
@@ -104,7 +114,7 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict on runs that count by parts of the printed program which the report names."""
-    told = any(seen.why in TOLD for seen in evidence.list_originals())
+    told = any(seen.reason is Reason.TOLD_PARTS for seen in evidence.list_originals())
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
     parts, divide = list_telling(evidence.plan, evidence.observations)
@@ -124,7 +134,7 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
     Withhold the verdict if no build stands for the reported one: an older build may print yet another program.
     """
     change = find_change(evidence.plan, evidence.observations)
-    rests = change is not None and any(is_marked_by_own_build(seen) for seen in evidence.observations)
+    rests = change is not None and any(seen.reason is Reason.OWN_BUILD for seen in evidence.observations)
     if change is None or not rests or verdict.kind is not VerdictKind.FIXED:
         return verdict
     bad, good = (evidence.find_versions(answer) for answer in (Answer.BAD, Answer.GOOD))
@@ -329,7 +339,7 @@ def _compares_itself(seen: Observation, own: bool) -> bool:
     """
     failed = seen.signature is not None and seen.signature.type == ASSERTION
     compared = failed and (own or _ARRAYS_DIFFER.search(seen.signature.message if seen.signature else "") is not None)
-    return seen.answer is Answer.BAD and (compared or seen.why == PRINTS_OTHER_REFERENCE)
+    return seen.answer is Answer.BAD and (compared or seen.reason is Reason.OTHER_REFERENCE)
 
 
 _ARRAYS_DIFFER = re.compile(r"Mismatched elements|Not equal to tolerance|Arrays are not (?:almost )?equal")

@@ -14,8 +14,7 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_
 from bot.verdict.rules.unquoted import list_failing, names_part
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
-from runners.core.failure.oracle import KEEPS
-from runners.core.protocol import Answer, FindingKind, Observation, Outcome
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Reason
 
 MAX_DEVICE = 60
 """Characters of an assumed device that a sentence gives."""
@@ -200,9 +199,10 @@ def name_target(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict for which runs that print other values than the reported ones count as clean."""
-    kept = next((seen.why for seen in evidence.list_originals() if seen.why.startswith(KEEPS)), None)
+    runs = evidence.list_originals()
+    kept = next((seen.detail for seen in runs if seen.reason is Reason.KEEPS_OPERATION), None)
     if kept is not None and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        name = quote_span(kept.removeprefix(KEEPS), MAX_OPERATION)
+        name = quote_span(kept, MAX_OPERATION)
         told = f"{verdict.headline} Its output keeps {name}, which the quoted program lacks."
         return add_grounds(replace(verdict, headline=told), Ground.OTHER_VALUES)
     if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):

@@ -14,14 +14,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
 from runners.core.failure.printed.program_runs import Program, is_unjudged, list_runs, read_programs
-from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Plan
+from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
-AS_REPORTED_BUILD = "prints the program that {} prints, the build that the report is about"
-AS_CHANGED = "prints another program than {}, the build that the report is about"
 MIN_WORD_CHARS = 4
 
 
@@ -70,19 +67,14 @@ def mark_by_own_build(plan: Plan, observations: Sequence[Observation]) -> tuple[
     def mark(seen: Observation) -> Observation:
         program = programs[seen.version] if seen in runs else ()
         if program == change.before:
-            why = AS_REPORTED_BUILD.format(plan.reported)
-            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+            why = f"prints the program that {plan.reported} prints, the build that the report is about"
+            return judge_again(seen, Outcome.MATCH, Reason.OWN_BUILD, why)
         if program == change.after:
-            why = AS_CHANGED.format(plan.reported)
-            return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=why)
+            why = f"prints another program than {plan.reported}, the build that the report is about"
+            return judge_again(seen, Outcome.PASS, Reason.OWN_BUILD, why)
         return seen
 
     return tuple(map(mark, observations))
-
-
-def is_marked_by_own_build(seen: Observation) -> bool:
-    """True for a run that counts because of a change of the printed program after the reported build."""
-    return seen.why.startswith((AS_REPORTED_BUILD.partition("{}")[0], AS_CHANGED.partition("{}")[0]))
 
 
 def _is_program(quoted: str) -> bool:

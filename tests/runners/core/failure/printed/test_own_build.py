@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -71,7 +73,7 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
     ],
 )
 def test_nothing_is_marked_without_one_change_of_what_the_report_speaks_of(
-    seen: tuple[Observation, ...], more: dict[str, object]
+    seen: tuple[Observation, ...], more: dict[str, Any]
 ) -> None:
     assert mark(*seen, **more) == [one.outcome for one in seen]
 
