@@ -19,7 +19,7 @@ from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.printed.own_build import mark_by_own_build
 from runners.core.failure.printed.told_parts import mark_by_told_parts
-from runners.core.findings import HELPERS
+from runners.core.findings import HELPERS, ControlEnd
 from runners.core.protocol import (
     ANY_ERROR,
     SAID_TO_WORK,
@@ -573,22 +573,17 @@ def test_a_finding_alone_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("control", "said"),
+    ("end", "said"),
     [
-        (
-            "with this call in the place of the old one the testcase runs cleanly on 1.3",
-            "made the new way runs cleanly",
-        ),
-        (
-            "with this call in its place the testcase does not fail as reported on 1.3, nor pass",
-            "the fault was seen in a rerun",
-        ),
+        (ControlEnd.FAILURE_GONE.value, "made the new way runs cleanly"),
+        (ControlEnd.NOT_CLEAN.value, "the fault was seen in a rerun"),
+        ("merge it", "the fault was seen in a rerun"),
         (None, "the fault was seen in a rerun"),
     ],
 )
-def test_the_reason_for_a_fault_names_only_runs_that_happened(control: str | None, said: str) -> None:
+def test_the_reason_for_a_fault_names_only_runs_that_happened(end: str | None, said: str) -> None:
     """A control is named as a reason only where it ran cleanly, and as the control that it was."""
-    shown = {"call_that_works": "f(x)"} | ({} if control is None else {"control": control})
+    shown = {"call_that_works": "f(x)"} | ({} if end is None else {"control_end": end})
     finding = Finding(kind=FindingKind.SIGNATURE_CHANGED, summary="the old way", evidence=shown)
     verdict = judge(evidence((M, M, M, M), findings=(finding,)))
     assert verdict.kind is VerdictKind.INVALID_REPRO
@@ -1739,8 +1734,8 @@ def test_a_repaired_testcase_that_only_prints_another_value_is_less_certain() ->
     sure = [
         judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
         for said in (
-            {"control": "the failure is gone"},
-            {"control": "it no longer prints what the report calls wrong"},
+            {"control_end": ControlEnd.FAILURE_GONE.value},
+            {"control_end": ControlEnd.OTHER_VALUE.value},
         )
     ]
     assert {one.kind for one in sure} == {VerdictKind.INVALID_REPRO}
