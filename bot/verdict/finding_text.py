@@ -20,6 +20,7 @@ from runners.core.findings import (
     BY_POINTS,
     BY_REWRITE,
     CALL_FAULT,
+    CAUSES,
     CONTROL,
     HELPERS,
     LEVEL,
@@ -30,6 +31,7 @@ from runners.core.findings import (
     SHARED_MEMORY,
     VOTE,
     CallFault,
+    Cause,
     ControlEnd,
     Moved,
     Rule,
@@ -421,20 +423,8 @@ def _describe_devices(evidence: Evidence, summary: str) -> str:
     )
 
 
-_DEPENDS = {
-    "memory": "the result depends on the content of newly allocated memory, so memory is read that nothing wrote",
-    "randomness": "the testcase draws random numbers without a seed; with seeds, every run gives the same result",
-    "threads": "the result depends on the number of threads",
-    "hashes": "the result depends on Python's hash seed, so on the order of a set or on a hash itself",
-    "race": "runs with two threads differ among themselves, and runs with one thread agree",
-    "unknown": "runs under the same conditions end differently, with seeds too",
-}
-
-
 def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
-    if (said := _DEPENDS.get(str(evidence.get("cause")))) is None:
-        raise UnknownShapeError("cause")
-    return f"{_on(evidence)}, {said}"
+    return f"{_on(evidence)}, {CAUSES[_choice(evidence, 'cause', Cause)].sentence}"
 
 
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:

@@ -154,6 +154,61 @@ class Moved(StrEnum):
     """The build of `MOVED_IN` needs the flag to read the input, and other builds do without."""
 
 
+class Cause(StrEnum):
+    """Why runs of one testcase on one build differ: the evidence ``cause`` of a nondeterministic result."""
+
+    RANDOMNESS = "randomness"
+    UNKNOWN = "unknown"
+    RACE = "race"
+    HASHES = "hashes"
+    THREADS = "threads"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseFacts:
+    """The facts about one cause."""
+
+    sentence: str
+    """The cause as a clause, without its build."""
+    refuted_by: str
+
+
+CAUSES: Mapping[Cause, CauseFacts] = {
+    Cause.RANDOMNESS: CauseFacts(
+        sentence="the testcase draws random numbers without a seed; with seeds, every run gives the same result",
+        refuted_by="two runs with the same seeds that differ",
+    ),
+    Cause.UNKNOWN: CauseFacts(
+        sentence="runs under the same conditions end differently",
+        refuted_by="a condition that decides which of the results comes",
+    ),
+    Cause.RACE: CauseFacts(
+        sentence="runs with two threads differ among themselves, and runs with one thread agree",
+        refuted_by="two runs with one thread that differ",
+    ),
+    Cause.HASHES: CauseFacts(
+        sentence="the result depends on Python's hash seed, so on the order of a set or on a hash itself",
+        refuted_by="two runs with the same hash seed and the same seeds that differ",
+    ),
+    Cause.THREADS: CauseFacts(
+        sentence="the result depends on the number of threads",
+        refuted_by="two runs with the same number of threads that differ",
+    ),
+    Cause.MEMORY: CauseFacts(
+        sentence="the result depends on the content of newly allocated memory, so memory is read that nothing wrote",
+        refuted_by="two runs with the same pattern that differ, or two with different patterns that do not",
+    ),
+}
+"""The only table of the causes, the most specific last."""
+
+
+def get_cause(evidence: Mapping[str, object]) -> Cause | None:
+    """Return the cause of a nondeterministic result; None for a name that is no cause."""
+    found = evidence.get("cause")
+    return next((cause for cause in Cause if cause == found), None)
+
+
 class Settles(StrEnum):
     """Whether a finding settles the cause, so that costlier diagnosers need not run."""
 
