@@ -10,10 +10,8 @@ from bot.report.quote import escape_prose
 from bot.report.sections.findings import MAX_VISIBLE, capitalize, list_sentences
 from bot.verdict.rules.phrases import quote_span
 from bot.verdict.rules.untestable import WITHOUT_DEVICE
-from bot.verdict.verdict import Report, VerdictKind
+from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
 
-TO_DECIDE = "to decide: "
-"""Start of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
 _QUOTED = re.compile(r"`[^`]*`")
 
 

@@ -109,7 +109,9 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
         return verdict
     why = f"the report is about {quote_span(evidence.plan.claim.system)}, which no run here used"
-    return withhold(verdict, why, "to decide: a failure on another system too, or a run of the testcase on that one")
+    return withhold(
+        verdict, doubt=why, settled_by="a failure on another system too, or a run of the testcase on that one"
+    )
 
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -145,7 +147,7 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
     )
     weighed = replace(add_grounds(verdict, Ground.CHANGED_SINCE), headline=headline)
     if not evidence.has_near_build():
-        return withhold(weighed, "", "to decide: the printed lines that are wrong")
+        return withhold(weighed, settled_by="the printed lines that are wrong")
     return weighed
 
 
@@ -170,7 +172,7 @@ def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not evidence.plan.claim.intended or verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     why = "the report calls this error its own doing, so it is about something else that the run shows"
-    return withhold(verdict, why, "to decide: the line that is wrong, and the line that is expected")
+    return withhold(verdict, doubt=why, settled_by="the line that is wrong, and the line that is expected")
 
 
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -249,7 +251,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     clean = evidence.find_versions(Answer.GOOD)
     if dissenting := next((one for one in votes if not one.wrong and one.version not in clean), None):
         why = f"{dissenting.reference}, {_describe_agreement(dissenting)}, so the value may be right"
-        return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
+        return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), doubt=why, settled_by="which value is right")
     independent = {
         NUMPY: Ground.REFERENCE_DIFFERS,
         ONNX: Ground.REFERENCE_DIFFERS,
@@ -269,8 +271,8 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         alone = () if set(differing) - {OWN} else (Ground.NO_PASS_CAUSES,)
         return add_grounds(verdict, *alone, *[independent[one] for one in differing], reasons=(why,))
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
-    settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
-    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+    settle = "a reference for the right value, such as an assertion against NumPy's result"
+    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), doubt=why, settled_by=settle)
 
 
 def _describe_agreement(vote: ReferenceVote) -> str:
@@ -406,12 +408,12 @@ def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     kinds = {one.kind for one in evidence.findings if not is_taken_now(one, evidence)}
     if wrong_value and FindingKind.UNINITIALIZED_READ in kinds:
         why = "the testcase reads memory that it never wrote, so its result may be undefined"
-        settle = "to decide: whether the failure stays with that memory initialized"
-        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+        settle = "whether the failure stays with that memory initialized"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), doubt=why, settled_by=settle)
     if wrong_value and FindingKind.OUT_OF_BOUNDS_ACCESS in kinds:
         why = "a run that checks accesses finds one out of bounds: if the testcase makes it, the result is undefined"
-        settle = "to decide: whether the testcase itself computes that index"
-        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+        settle = "whether the testcase itself computes that index"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), doubt=why, settled_by=settle)
     return verdict
 
 
@@ -472,8 +474,8 @@ def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
     if len(names) != 1 or (name := names.pop()) is None:
         return verdict
     why = f"{order[-1]} does not know {quote_span(name, 80)}, and no run shows whether that is on purpose"
-    settle = "to decide: whether the name was renamed or removed on purpose"
-    return withhold(add_grounds(verdict, Ground.NO_ANSWER), why, settle)
+    settle = "whether the name was renamed or removed on purpose"
+    return withhold(add_grounds(verdict, Ground.NO_ANSWER), doubt=why, settled_by=settle)
 
 
 def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -491,8 +493,8 @@ def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not checked or _APPLIES_PASS.search(code):
         return verdict
     why = "the error comes from a check of the program that the testcase builds itself, and no pass ran before"
-    settle = "to decide: whether the program keeps the rule in the message"
-    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)
+    settle = "whether the program keeps the rule in the message"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)
 
 
 _APPLIES_PASS = re.compile(r"\btransform\.\w|\bSequential\(|\bpipeline\b")
@@ -519,5 +521,5 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not all(map(HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
-    settle = "to decide: whether the testcase calls the function as the message demands"
-    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)
+    settle = "whether the testcase calls the function as the message demands"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)
