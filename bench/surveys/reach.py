@@ -28,10 +28,10 @@ from bot.cli.context import open_local_catalogue, open_local_workbench, read_iss
 from bot.extract import extract
 from bot.extract.types import Intent, NoRepro, Repro
 from bot.plan import PlanWithNotes, RunOptions, make_plan
-from runners.core.failure.rejection import is_rejected
+from runners.core.failure.outcomes import is_rejected
 from runners.core.packages.catalogue import Catalogue
 from runners.core.progress import Silent
-from runners.core.protocol import Observation, Outcome, Testcase, Variant
+from runners.core.protocol import Observation, Outcome, Reason, Testcase, Variant
 from runners.investigation.state import make_cell
 from runners.probe.observe import observe_cell
 from runners.rewrite.testcase import port_testcase, retarget_testcase
@@ -149,7 +149,7 @@ def _classify_run(seen: Observation, group: str) -> str:
     match seen.outcome:
         case Outcome.MATCH | Outcome.PASS | Outcome.OUT_OF_MEMORY | Outcome.TIMEOUT:
             return group
-        case Outcome.UNAVAILABLE if seen.why.startswith("compiles; "):
+        case Outcome.UNAVAILABLE if seen.reason is Reason.COMPILES_WITHOUT_DEVICE:
             return "compiled for an absent device"
         case Outcome.UNAVAILABLE:
             return "a device or package is missing"

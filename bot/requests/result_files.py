@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from bot.verdict.rules.phrases import quote_span
-from runners.core.failure.oracle import get_answer
+from runners.core.failure.outcomes import explains_outcome, get_answer
 from runners.core.protocol import (
     SCHEMA,
     BuildRange,
@@ -168,6 +168,8 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
             yield "the result contains runs on a device that was not planned"
         if run.answer is not get_answer(run.outcome):
             yield "the result contains an answer that contradicts its outcome"
+        if not explains_outcome(run.reason, run.outcome):
+            yield "the result contains an outcome without a reason for it"
         if not _is_known_setup(run):
             yield "the result names an unknown fork, sandbox or driver"
         if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from runners.core.failure.oracle import ACCEPTED, OUTPUT, REFUSED
-from runners.core.protocol import Answer, Exited, Observation, Outcome
+from runners.core.failure.oracle import OUTPUT
+from runners.core.protocol import Answer, Exited, Observation, Outcome, Reason
 
 
 class Behaviour(StrEnum):
@@ -43,21 +43,17 @@ _BY_OUTCOME = {
     Outcome.OUT_OF_MEMORY: Behaviour.OUT_OF_MEMORY,
     Outcome.INFRA: Behaviour.NOT_RUN,
 }
-NO_DEVICE = "device or runtime here"
-"""End of `Observation.why` of a run whose device is absent."""
-COMPILES = "compiles; "
-"""Start of `Observation.why` of a run that compiled, and whose device is absent."""
 
 
 def find_behaviour(seen: Observation) -> Behaviour:
     """Return the behaviour of one run."""
     if seen.answer is Answer.BAD:
-        return Behaviour.ACCEPTS if seen.why == ACCEPTED else Behaviour.FAILS
+        return Behaviour.ACCEPTS if seen.reason is Reason.ACCEPTED else Behaviour.FAILS
     if seen.answer is Answer.GOOD:
-        return Behaviour.REFUSES if seen.why.startswith(REFUSED) else Behaviour.CLEAN
+        return Behaviour.REFUSES if seen.reason is Reason.REFUSED else Behaviour.CLEAN
     prints = seen.signature is None or seen.signature.type == OUTPUT  # else the testcase caught an exception
     if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0) and prints:
         return Behaviour.UNJUDGED
-    if seen.outcome is Outcome.UNAVAILABLE and seen.why.startswith(COMPILES):
+    if seen.reason is Reason.COMPILES_WITHOUT_DEVICE:
         return Behaviour.COMPILES
     return _BY_OUTCOME[seen.outcome]

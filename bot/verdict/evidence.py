@@ -13,6 +13,7 @@ import msgspec
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
 from runners.core.failure.oracle import OUTPUT
+from runners.core.findings import CAUSES, Cause, get_cause
 from runners.core.packages.versions import parse_version, read_date
 from runners.core.protocol import (
     Answer,
@@ -26,10 +27,6 @@ from runners.core.protocol import (
     Variant,
 )
 from runners.toolchains.earlier import find_last_day
-
-CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
-"""Causes of differing results that a finding may name, the most specific last."""
-
 
 NEAR = timedelta(days=45)
 """Longest time between a build and a report, in either order, for which the build represents the reporter's."""
@@ -94,14 +91,14 @@ class Evidence:
         """Return the releases with a good and a bad run, oldest first."""
         return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
-    def find_causes(self) -> dict[str, str]:
-        """Return for each release why its results differ from run to run, if a diagnosis found the cause.
+    def find_causes(self) -> dict[str, Cause]:
+        """Return by release why its results differ from run to run, where a diagnosis found the cause.
 
         Of several causes for one release, the most specific counts (the order of ``CAUSES``). The testcase's own
         random numbers count least, because they do not weaken a failure.
         """
         found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
-        return {str(one.get("version")): cause for cause in CAUSES for one in found if one.get("cause") == cause}
+        return {str(one.get("version")): cause for cause in CAUSES for one in found if get_cause(one) is cause}
 
     def count_failures(self, version: str) -> tuple[int, int]:
         """Return how many runs of this release were bad, and how many were good or bad."""

@@ -21,24 +21,23 @@ from runners.core.findings import (
     BY_POINTS,
     BY_REWRITE,
     CALL_FAULT,
+    CAUSES,
     CONTROL,
-    FAILURE_GONE,
     HELPERS,
     LEVEL,
     MOVED,
     MOVED_IN,
-    OTHER_OUTPUT,
-    PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
-    RUNS_TO_ITS_CHECK,
     SHARED_MEMORY,
     VOTE,
-    WITH_SEEDS,
     CallFault,
+    Cause,
+    ControlEnd,
     Moved,
     Rule,
     Vote,
+    get_control_end,
     render_title,
 )
 from runners.core.protocol import Finding, FindingKind
@@ -116,12 +115,15 @@ def _on(evidence: Evidence) -> str:
 
 def _describe_control(evidence: Evidence) -> str:
     """Return the behaviour with the fault removed; empty without such a run."""
-    control = str(evidence.get(CONTROL, ""))
-    if FAILURE_GONE in control:
-        return "the failure is gone"
-    if RUNS_TO_ITS_CHECK in control:
-        return "the testcase runs to the check of its result"
-    return "the testcase prints another value" if PRINTS_ANOTHER_VALUE in control else ""
+    end = get_control_end(evidence)
+    return "" if end is None else _CONTROL_ENDS.get(end, "")
+
+
+_CONTROL_ENDS: Mapping[ControlEnd, str] = {
+    ControlEnd.FAILURE_GONE: "the failure is gone",
+    ControlEnd.REACHES_CHECK: "the testcase runs to the check of its result",
+    ControlEnd.OTHER_VALUE: "the testcase prints another value",
+}
 
 
 # ---------------------------------------------------------------------------------------------- faults of testcases
@@ -196,10 +198,15 @@ def _describe_unwritten(evidence: Evidence, summary: str) -> str:
         reader = f"{_name(evidence, 'operation')} in {_place(evidence)}"
     else:
         reader = f"the function {_name(evidence, 'function')}"
-    control = str(evidence.get(CONTROL, ""))
-    decides = "; what this memory holds decides whether the testcase fails" if "fails, twice" in control else ""
-    decides = "; what this memory holds decides what the testcase prints" if OTHER_OUTPUT in control else decides
+    end = get_control_end(evidence)
+    decides = "" if end is None else _DECIDED_BY_MEMORY.get(end, "")
     return f"{reader} reads {buffer}, to which nothing was written{decides}"
+
+
+_DECIDED_BY_MEMORY: Mapping[ControlEnd, str] = {
+    ControlEnd.FILL_DECIDES: "; what this memory holds decides whether the testcase fails",
+    ControlEnd.FILL_IS_PRINTED: "; what this memory holds decides what the testcase prints",
+}
 
 
 _RULES = {
@@ -417,20 +424,8 @@ def _describe_devices(evidence: Evidence, summary: str) -> str:
     )
 
 
-_DEPENDS = {
-    "memory": "the result depends on the content of newly allocated memory, so memory is read that nothing wrote",
-    "randomness": "the testcase draws random numbers without a seed; with seeds, every run gives the same result",
-    "threads": "the result depends on the number of threads",
-    "hashes": "the result depends on Python's hash seed, so on the order of a set or on a hash itself",
-    "race": "runs with two threads differ among themselves, and runs with one thread agree",
-    "unknown": "runs under the same conditions end differently",
-}
-
-
 def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
-    if (said := _DEPENDS.get(str(evidence.get("cause")))) is None:
-        raise UnknownShapeError("cause")
-    return f"{_on(evidence)}, {said}{', with seeds too' if evidence.get(WITH_SEEDS) is True else ''}"
+    return f"{_on(evidence)}, {CAUSES[_choice(evidence, 'cause', Cause)].sentence}"
 
 
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:

@@ -134,7 +134,8 @@ def judge(evidence: Evidence) -> Verdict:
     ):
         verdict = add_caveat(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _KEPT:
-        return withhold(verdict, *_name_doubt(verdict))
+        doubt, settled_by = _name_doubt(verdict)
+        return withhold(verdict, doubt=doubt, settled_by=settled_by)
     return verdict
 
 
@@ -142,20 +143,20 @@ THRESHOLD = 0.55
 """Below this confidence a verdict is ``inconclusive``. docs/proving-ground.md measures the answers below."""
 
 
-def _name_doubt(verdict: Verdict) -> tuple[str, ...]:
-    """Return what weakens a verdict most, as a clause, and what would settle the case."""
+def _name_doubt(verdict: Verdict) -> tuple[str, str]:
+    """Return what weakens a verdict most, and what would settle the case, as clauses. Each may be empty."""
     against = [ground for ground in verdict.grounds if ground not in BASES | IN_FAVOUR]
     if not against:
-        return ()
+        return "", ""
     doubt = next((ground for ground in _SETTLED_BY if ground in against), None) or min(against, key=get_weight)
     shown = "" if doubt is Ground.NOT_AS_REPORTED else MEANINGS[doubt]  # the headline states it
     return shown, _SETTLED_BY.get(doubt, "")
 
 
 _SETTLED_BY = {
-    Ground.ONLY_CLAIMED: "to decide: a second source for the right value, such as the documentation or a reference",
-    Ground.ARGUMENT_CHECK: "to decide: whether the arguments fit the function that is called",
-    Ground.NOT_AS_REPORTED: "to decide: the whole output of the reported failure",
+    Ground.ONLY_CLAIMED: "a second source for the right value, such as the documentation or a reference",
+    Ground.ARGUMENT_CHECK: "whether the arguments fit the function that is called",
+    Ground.NOT_AS_REPORTED: "the whole output of the reported failure",
 }
 """Grounds of doubt, the strongest first, and the evidence that would settle each."""
 

@@ -17,17 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import msgspec
-
-from runners.core.failure.oracle import KEEPS, OUTPUT, PRINTS_EXPECTED
+from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.output import are_equal_lines, split_lines
 from runners.core.findings import Vote, get_vote
-from runners.core.protocol import Answer, Claim, Exited, Finding, Observation, Outcome, Variant
+from runners.core.protocol import Claim, Exited, Finding, Observation, Outcome, Reason, Variant
 
 MAX_OTHERS = 2
-"""Largest number of outputs beside the reported one. A larger number comes from uninitialised memory."""
-PRINTS_OTHER_GARBAGE = "prints neither the output that the report calls wrong nor that of other builds"
-PRINTS_OTHER_VALUES = "prints other values than those that the report calls wrong"
+"""Outputs beside the reported one. More of them come from uninitialised memory."""
 
 
 def accept_other_values(claim: Claim, observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -58,13 +55,12 @@ def _judge_other(
 ) -> Observation:
     """Return a run that prints another output as a clean run, or as a failing run if the output is garbage too."""
     if _get_message(seen) in others:
-        return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_OTHER_VALUES)
+        why = "prints other values than those that the report calls wrong"
+        return judge_again(seen, Outcome.PASS, Reason.OTHER_VALUES, why)
     if stable and _get_cell(seen) in failing:
-        return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=PRINTS_OTHER_GARBAGE)
+        why = "prints neither the output that the report calls wrong nor that of other builds"
+        return judge_again(seen, Outcome.MATCH, Reason.OTHER_GARBAGE, why)
     return seen
-
-
-PRINTS_UNEXPECTED = "prints other values than the report expects, which other runs of this build print"
 
 
 def refuse_other_values(observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -72,16 +68,14 @@ def refuse_other_values(observations: Sequence[Observation]) -> tuple[Observatio
 
     A build on which no run prints the right output does not change: the report may mean another program.
     """
-    right = {_get_cell(seen) for seen in observations if seen.why == PRINTS_EXPECTED}
+    right = {_get_cell(seen) for seen in observations if seen.reason is Reason.PRINTS_EXPECTED}
+    why = "prints other values than the report expects, which other runs of this build print"
     return tuple(
-        msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=PRINTS_UNEXPECTED)
+        judge_again(seen, Outcome.MATCH, Reason.UNEXPECTED, why)
         if _get_cell(seen) in right and seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0)
         else seen
         for seen in observations
     )
-
-
-PRINTS_RIGHT_VALUES = "prints what a computation without the compiler gives"
 
 
 def accept_voted_values(
@@ -98,8 +92,9 @@ def accept_voted_values(
     printed = [split_lines(seen.excerpt) for seen in observations if seen.version == newest and _is_unjudged(seen)]
     if not (wrong and right and printed):
         return tuple(observations)
+    why = "prints what a computation without the compiler gives"
     return tuple(
-        msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=PRINTS_RIGHT_VALUES)
+        judge_again(seen, Outcome.PASS, Reason.VOTED_VALUES, why)
         if _is_unjudged(seen) and are_equal_lines(split_lines(seen.excerpt), printed[0])
         else seen
         for seen in observations
@@ -116,8 +111,8 @@ def _get_cell(seen: Observation) -> tuple[str, str, Variant]:
 
 
 def rests_on_other_values(observations: Sequence[Observation]) -> bool:
-    """True if a run counts as clean only because its values are not the reported ones."""
-    return any(seen.why == PRINTS_OTHER_VALUES or seen.why.startswith(KEEPS) for seen in observations)
+    """True if a clean run is one only because its values are not the reported ones."""
+    return any(seen.reason in (Reason.OTHER_VALUES, Reason.KEEPS_OPERATION) for seen in observations)
 
 
 def _get_message(seen: Observation) -> str:

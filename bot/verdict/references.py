@@ -13,9 +13,8 @@ from bot.extract.python.reference.same_model import runs_same_model
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
-from runners.core.failure.oracle import PRINTS_OTHER_REFERENCE, TWINS_DIFFER
 from runners.core.findings import BY_DEFINITION, BY_LIBRARY, BY_POINTS, BY_REWRITE, HELPERS, LEVEL, Vote, get_vote
-from runners.core.protocol import Answer, Finding, FindingKind
+from runners.core.protocol import Answer, Finding, FindingKind, Reason
 from runners.toolchains import find_toolchain
 
 NUMPY = "NumPy, from the same module and arguments"
@@ -43,7 +42,7 @@ _VOTERS = {
 def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     """Return the vote of each reference, the independent ones first."""
     own = computes_reference(evidence.plan.testcase) or any(
-        one.why == PRINTS_OTHER_REFERENCE for one in evidence.observations
+        one.reason is Reason.OTHER_REFERENCE for one in evidence.observations
     )
     name = RUNTIME if own and runs_same_model(evidence.plan.testcase) else OWN
     found = [ReferenceVote(reference=name, wrong=True)] if own else []
@@ -102,7 +101,7 @@ def _list_twin_devices(evidence: Evidence) -> list[str]:
     At most one of the results is right. Other flags may change what a program means.
     """
     newest = [seen for seen in evidence.list_originals() if seen.version == evidence.plan.order[-1]]
-    if not newest or any(seen.why != TWINS_DIFFER for seen in newest):
+    if not newest or any(seen.reason is not Reason.TWINS_DIFFER for seen in newest):
         return []
     steps = evidence.plan.testcase.steps
     named = (value for step in steps for word in step for value in word.partition("=")[2].split(","))

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.parse import NATIVE
 from runners.core.findings import MOVED, Moved
-from runners.core.protocol import Answer, Observation, Outcome, Plan, Signature, Variant
+from runners.core.protocol import Observation, Outcome, Plan, Reason, Signature, Variant
 from runners.toolchains import find_toolchain
-
-FAILS_ALIKE = "fails in the same way as a build on which the reported failure was recognized"
 
 
 def match_same_failures(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -39,15 +36,10 @@ def match_same_failures(plan: Plan, observations: Sequence[Observation]) -> tupl
             if seen.signature is not None
         )
 
+    why = "fails in the same way as a build on which the reported failure was recognized"
     return tuple(
-        msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=FAILS_ALIKE)
-        if is_known(seen)
-        else seen
-        for seen in observations
+        judge_again(seen, Outcome.MATCH, Reason.FAILS_ALIKE, why) if is_known(seen) else seen for seen in observations
     )
-
-
-AS_POSTED = "the reported failure: the posted call lacks a flag that this build needs"
 
 
 def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assumed: bool) -> tuple[Observation, ...]:
@@ -70,11 +62,9 @@ def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assum
             and (refuses_all or compare_signatures(claim, seen.signature, vocabulary).score >= SAME)
         )
 
+    why = "the reported failure: the posted call lacks a flag that this build needs"
     return tuple(
-        msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=AS_POSTED)
-        if is_quoted(seen)
-        else seen
-        for seen in observations
+        judge_again(seen, Outcome.MATCH, Reason.AS_POSTED, why) if is_quoted(seen) else seen for seen in observations
     )
 
 

@@ -111,19 +111,34 @@ def add_grounds(verdict: Verdict, *grounds: Ground, reasons: Sequence[str] = ())
     )
 
 
-def withhold(verdict: Verdict, *reasons: str) -> Verdict:
-    """Return ``inconclusive`` instead of a verdict for which evidence is missing, with the reasons."""
-    text = verdict.headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
-    why = f"; {reasons[0]}." if reasons and reasons[0] else ""
-    clause = f"{text[0].lower()}{text[1:]}"
+TO_DECIDE = "to decide: "
+"""Start of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
+_LEADS = {VerdictKind.FIXED: "Already fixed: ", VerdictKind.NOT_REPRODUCED: "Not reproduced: "}
+"""Starts of headlines that state the kind, which an ``inconclusive`` verdict withholds."""
+
+
+def withhold(verdict: Verdict, *, doubt: str = "", settled_by: str = "") -> Verdict:
+    """Return ``inconclusive`` in the place of a verdict for which evidence is missing.
+
+    ``doubt`` is the reason for that, as a clause. ``settled_by`` is the evidence that would settle the case.
+    """
+    clause = _begin_clause(verdict.headline.removeprefix(_LEADS.get(verdict.kind, "")))
+    added = (doubt, f"{TO_DECIDE}{settled_by}" if settled_by else "")
     return replace(
         verdict,
         kind=VerdictKind.INCONCLUSIVE,
-        headline=f"Inconclusive: {clause.removesuffix('.')}{why}" if why else f"Inconclusive: {clause}",
-        reasons=(*verdict.reasons, *(reason for reason in reasons if reason)),
+        headline=f"Inconclusive: {clause.removesuffix('.')}; {doubt}." if doubt else f"Inconclusive: {clause}",
+        reasons=(*verdict.reasons, *filter(None, added)),
         labels=LABELS[VerdictKind.INCONCLUSIVE],
         leaning=verdict.kind,
     )
+
+
+def _begin_clause(sentence: str) -> str:
+    """Return a sentence for the middle of another one. A name keeps its capitals: ``NumPy``, ``IREE``."""
+    word = sentence.partition(" ")[0]
+    is_name = any(letter.isupper() for letter in word[1:])
+    return sentence if is_name else sentence[:1].lower() + sentence[1:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import assert_never
 
 import msgspec
 
@@ -17,6 +18,8 @@ from runners.core.protocol import Finding, FindingKind
 
 CONTROL = "control"
 """Evidence: the host's description of its own run with the suspected cause removed."""
+CONTROL_END = "control_end"
+"""Evidence: the end of the run of `CONTROL`, a value of `ControlEnd`."""
 REFUTED_BY = "refuted_by"
 """Evidence: the host's description of an observation that would refute the finding."""
 ORIGIN = "origin"
@@ -51,20 +54,32 @@ MOVED_IN = "moved_in"
 """Evidence of a moved name: the build that `MOVED` is about."""
 ADDED_IN = "added_in"
 """Evidence of a moved name: the build that added the name, if the name is too new."""
-WITH_SEEDS = "with_seeds"
-"""Evidence of results that differ for no known reason: true if they differ in runs with seeds too."""
-HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
+HOST_EVIDENCE = frozenset({CONTROL, CONTROL_END, REFUTED_BY})
 """Evidence that a guest cannot claim."""
 
-FAILURE_GONE = "the failure is gone"
-RUNS_TO_ITS_CHECK = "it runs to the check of its result"
-"""Text of `CONTROL` for a run that passes the reported error, and prints a value that its command calls wrong."""
-OTHER_OUTPUT = "it prints another one, twice"
-"""In `CONTROL`: the content of memory decides the output, and no output is known to be right."""
-PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
-"""Text of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
-NOT_CLEAN = "nor pass"
-"""Text of `CONTROL` for a run that neither fails as reported nor is clean, so that it proves nothing."""
+
+class ControlEnd(StrEnum):
+    """The end of a run with the suspected cause removed."""
+
+    FAILURE_GONE = "failure-gone"
+    REACHES_CHECK = "reaches-check"
+    """It gets past the reported error, and prints a value that its command calls wrong."""
+    OTHER_VALUE = "other-value"
+    """It prints another value than the reported one, and the report quotes no right value."""
+    FILL_DECIDES = "fill-decides"
+    """It is clean with one content of its unwritten memory, and fails with another."""
+    FILL_IS_PRINTED = "fill-is-printed"
+    """Its output depends on its unwritten memory, and no output tells right from wrong."""
+    NOT_CLEAN = "not-clean"
+    """It neither fails as reported nor is clean, and so is no proof."""
+
+
+CONTROL_ENDS: Mapping[ControlEnd, str] = {
+    ControlEnd.FAILURE_GONE: "the failure is gone",
+    ControlEnd.REACHES_CHECK: "it runs to the check of its result",
+    ControlEnd.OTHER_VALUE: "it no longer prints what the report calls wrong",
+}
+"""The ends of a run with a repaired testcase, in words of a finding."""
 
 
 class Blame(StrEnum):
@@ -137,6 +152,61 @@ class Moved(StrEnum):
     """The build of `MOVED_IN` lacks the name. No other build is known."""
     NEEDED = "needed"
     """The build of `MOVED_IN` needs the flag to read the input. Other builds do not."""
+
+
+class Cause(StrEnum):
+    """Why runs of one testcase on one build differ: the evidence ``cause`` of a nondeterministic result."""
+
+    RANDOMNESS = "randomness"
+    UNKNOWN = "unknown"
+    RACE = "race"
+    HASHES = "hashes"
+    THREADS = "threads"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseFacts:
+    """The facts about one cause."""
+
+    sentence: str
+    """The cause as a clause, without its build."""
+    refuted_by: str
+
+
+CAUSES: Mapping[Cause, CauseFacts] = {
+    Cause.RANDOMNESS: CauseFacts(
+        sentence="the testcase draws random numbers without a seed; with seeds, every run gives the same result",
+        refuted_by="two runs with the same seeds that differ",
+    ),
+    Cause.UNKNOWN: CauseFacts(
+        sentence="runs under the same conditions end differently",
+        refuted_by="a condition that decides which of the results comes",
+    ),
+    Cause.RACE: CauseFacts(
+        sentence="runs with two threads differ among themselves, and runs with one thread agree",
+        refuted_by="two runs with one thread that differ",
+    ),
+    Cause.HASHES: CauseFacts(
+        sentence="the result depends on Python's hash seed, so on the order of a set or on a hash itself",
+        refuted_by="two runs with the same hash seed and the same seeds that differ",
+    ),
+    Cause.THREADS: CauseFacts(
+        sentence="the result depends on the number of threads",
+        refuted_by="two runs with the same number of threads that differ",
+    ),
+    Cause.MEMORY: CauseFacts(
+        sentence="the result depends on the content of newly allocated memory, so memory is read that nothing wrote",
+        refuted_by="two runs with the same pattern that differ, or two with different patterns that do not",
+    ),
+}
+"""The only table of the causes, the most specific last."""
+
+
+def get_cause(evidence: Mapping[str, object]) -> Cause | None:
+    """Return the cause of a nondeterministic result; None for a name that is no cause."""
+    found = evidence.get("cause")
+    return next((cause for cause in Cause if cause == found), None)
 
 
 class Settles(StrEnum):
@@ -347,21 +417,28 @@ def get_vote(finding: Finding) -> Vote | None:
     return Vote(vote) if finding.kind is FindingKind.REFERENCE and vote in list(Vote) else None
 
 
-def prints_another_value(finding: Finding) -> bool:
-    """True if the control run prints another value than the reported one, and the report quotes no right value."""
-    return PRINTS_ANOTHER_VALUE in str(finding.evidence.get(CONTROL, ""))
+def get_control_end(evidence: Mapping[str, object]) -> ControlEnd | None:
+    """Return the end of the control run of a finding; None without a run that proves or refutes something."""
+    found = evidence.get(CONTROL_END)
+    return next((end for end in ControlEnd if end == found), None)
 
 
 def explain_proof(finding: Finding) -> str:
     """Describe the proof of the testcase's fault, as a clause."""
-    control = str(finding.evidence.get(CONTROL, ""))
-    if not control or NOT_CLEAN in control:
-        return _INSTRUMENTED
-    if OTHER_OUTPUT in control:
-        return "with that memory filled the same testcase prints one output or another: the filling decides"
-    ends = "prints another value" if prints_another_value(finding) else "runs cleanly"
-    ends = "runs to the check of its result" if RUNS_TO_ITS_CHECK in control else ends
-    return KINDS[finding.kind].proof.format(ends=ends)
+    proof = KINDS[finding.kind].proof
+    match get_control_end(finding.evidence):
+        case None | ControlEnd.NOT_CLEAN:
+            return _INSTRUMENTED
+        case ControlEnd.FILL_IS_PRINTED:
+            return "with that memory filled the same testcase prints one output or another: the filling decides"
+        case ControlEnd.OTHER_VALUE:
+            return proof.format(ends="prints another value")
+        case ControlEnd.REACHES_CHECK:
+            return proof.format(ends="runs to the check of its result")
+        case ControlEnd.FAILURE_GONE | ControlEnd.FILL_DECIDES:
+            return proof.format(ends="runs cleanly")
+        case _ as never:
+            assert_never(never)
 
 
 def add_refutation(finding: Finding) -> Finding:

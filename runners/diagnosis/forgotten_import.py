@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from runners.core.findings import CONTROL
+from runners.core.findings import CONTROL, CONTROL_END, ControlEnd
 from runners.core.protocol import Finding, FindingKind, Outcome, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
@@ -31,7 +31,12 @@ def check_forgotten_import(failure: Failure, means: Means) -> Diagnosis:
     finding = Finding(
         kind=FindingKind.MISSING,
         summary=f"the submodule {module} exists but is not imported by its package; with `import {module}` it runs",
-        evidence={"module": module, "version": failure.seen.version, CONTROL: f"import {module}"},
+        evidence={
+            "module": module,
+            "version": failure.seen.version,
+            CONTROL: f"import {module}",
+            CONTROL_END: ControlEnd.FAILURE_GONE.value,
+        },
     )
     return Diagnosis(controls=(control,), findings=(finding,))
 

@@ -15,10 +15,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, describe_conditions
-from runners.core.findings import REFUTED_BY, WITH_SEEDS
+from runners.core.findings import CAUSES, REFUTED_BY, Cause
 from runners.core.protocol import (
     Ended,
     Exited,
@@ -90,8 +89,6 @@ RunUnder = Callable[[str, Testcase, Setup], Rerun | None]
 """The same for any testcase on any release."""
 ExpectUnder = Callable[[str, Testcase, Setup], None]
 """Announce such a run that will be requested. It may begin now."""
-
-Cause = Literal["memory", "threads", "hashes", "randomness", "race", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,9 +235,9 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
     """Ask the most informative question first. A wrong answer is worse than none."""
     times = 5 if unsteady else 3  # with coin tosses, 3 % and 0.2 % of all series look as if a condition decides
     if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
-        return "memory"
+        return Cause.MEMORY
     if _has_different(series.find_steady(THREADED, 1)) and _has_different(series.find_steady(THREADED, times)):
-        return "threads"
+        return Cause.THREADS
     seeded = {run.result for run in series.runs}
     ordered = set(series.collect_results(orders[-1], 1))
     unseeded = series.collect_results(UNSEEDED, 2)
@@ -252,11 +249,11 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
         and _has_different(series.find_steady(orders, 1))
         and _has_different(series.find_steady(orders, times))
     ):
-        return "hashes"
+        return Cause.HASHES
     luck = LUCK if unsteady else 5 * LUCK
     unseeded = series.collect_results(UNSEEDED, 10 if unsteady else 2)
     if len(set(unseeded)) > 1 and _agree_with_seeds(series, count_needed_runs(unseeded, luck)):
-        return "randomness"
+        return Cause.RANDOMNESS
     return _examine_unexplained(series)
 
 
@@ -264,7 +261,7 @@ def _find_native_cause(series: _Series, unsteady: bool) -> Cause | None:
     """Test the content of memory, the only condition that affects such programs."""
     times = 5 if unsteady else 3
     if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
-        return "memory"
+        return Cause.MEMORY
     series.collect_results(UNSEEDED, 2)
     if not unsteady and len({run.result for run in series.runs}) <= 1:
         return None
@@ -277,12 +274,12 @@ def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bo
     Forks of one process could agree for a reason that only this process has.
     """
     deciding: Mapping[Cause, Sequence[Setup]] = {
-        "memory": FILLED,
-        "threads": THREADED,
-        "hashes": orders,
-        "randomness": (SEEDED,),
-        "race": THREADED[:1],
-        "unknown": (),  # AS_IT_IS is fresh
+        Cause.MEMORY: FILLED,
+        Cause.THREADS: THREADED,
+        Cause.HASHES: orders,
+        Cause.RANDOMNESS: (SEEDED,),
+        Cause.RACE: THREADED[:1],
+        Cause.UNKNOWN: (),  # AS_IT_IS is fresh
     }
     fresh = [replace(setup, fresh=True) for setup in deciding[cause]]
     for setup in fresh if len(fresh) > 1 else ():
@@ -300,7 +297,7 @@ def _examine_unexplained(series: _Series) -> Cause | None:
     several = series.collect_results(THREADED[-1], 10) if is_open else []
     times = count_needed_runs(several, LUCK) if len(set(several)) > 1 else None
     if times is not None and series.find_steady(THREADED[:1], times) is not None:
-        return "race"
+        return Cause.RACE
     return _name_unexplained(series)
 
 
@@ -308,8 +305,8 @@ def _name_unexplained(series: _Series) -> Cause | None:
     """Classify the failure as unexplained if runs under the same conditions end in different ways."""
     series.collect_results(AS_IT_IS, 3)
     kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
-    # The output alone may differ for reasons that are not results, such as an unknown clock format.
-    return "unknown" if len(kinds) > 1 else None
+    # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
+    return Cause.UNKNOWN if len(kinds) > 1 else None
 
 
 def _agree_with_seeds(series: _Series, times: int | None) -> bool:
@@ -411,39 +408,20 @@ def _describe_failure(step: StepResult) -> str:
 
 # ---------------------------------------------------------------------------------------------- in words
 
-_SUMMARIES: Mapping[Cause, str] = {
-    "memory": "the result follows the pattern with which new memory is filled: memory is read that nothing wrote",
-    "randomness": "the testcase draws random numbers without a seed: with seeds every run gives the same result",
-    "threads": "the result depends on the number of threads",
-    "hashes": "the result follows Python's hash seed: it depends on the order of a set, or on a hash itself",
-    "race": "with two threads runs under the same conditions differ, with one thread they never do",
-    "unknown": "runs under the same conditions end differently",
-}
-_REFUTED: Mapping[Cause, str] = {
-    "memory": "two runs with the same pattern that differ, or two with different patterns that do not",
-    "randomness": "two runs with the same seeds that differ",
-    "threads": "two runs with the same number of threads that differ",
-    "hashes": "two runs with the same hash seed and the same seeds that differ",
-    "race": "two runs with one thread that differ",
-    "unknown": "a condition that decides which of the results comes",
-}
-
 
 def describe_cause(reruns: Reruns, version: str) -> Finding | None:
     """Return the finding to report. None if the result never changed for a known reason."""
     if reruns.cause is None:
         return None
-    seeded = reruns.cause == "unknown" and reruns.differ_with_seeds
     return Finding(
         kind=FindingKind.NONDETERMINISTIC,
-        summary=f"{_SUMMARIES[reruns.cause]}{', with seeds too' if seeded else ''}",
+        summary=CAUSES[reruns.cause].sentence,
         evidence={
-            "cause": reruns.cause,
-            **({WITH_SEEDS: True} if seeded else {}),
+            "cause": reruns.cause.value,
             "version": version,
             "results": reruns.distinct_results,
             "runs": _describe_runs(reruns),
-            REFUTED_BY: _REFUTED[reruns.cause],
+            REFUTED_BY: CAUSES[reruns.cause].refuted_by,
         },
     )
 
@@ -452,14 +430,16 @@ def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
     """Return the runs that show the cause."""
     tried = [run.setup for run in reruns.runs]
     setups: Mapping[Cause, tuple[Setup, ...]] = {
-        "memory": FILLED,
-        "threads": THREADED,
-        "hashes": tuple(dict.fromkeys(setup for setup in tried if setup == with_hash_seed(setup.varied.hash_seed))),
-        "randomness": (UNSEEDED, SEEDED),
-        "race": THREADED,
-        "unknown": (AS_IT_IS,),
+        Cause.MEMORY: FILLED,
+        Cause.THREADS: THREADED,
+        Cause.HASHES: tuple(
+            dict.fromkeys(setup for setup in tried if setup == with_hash_seed(setup.varied.hash_seed))
+        ),
+        Cause.RANDOMNESS: (UNSEEDED, SEEDED),
+        Cause.RACE: THREADED,
+        Cause.UNKNOWN: (AS_IT_IS,),
     }
-    return tuple(run for setup in setups[reruns.cause or "unknown"] for run in reruns.find_runs(setup))
+    return tuple(run for setup in setups[reruns.cause or Cause.UNKNOWN] for run in reruns.find_runs(setup))
 
 
 def _describe_runs(reruns: Reruns) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from runners.core.bisection import releases
 from runners.core.bisection.rate import count_clean_runs
+from runners.core.findings import Cause, get_cause
 from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
 from runners.investigation.after_answer import REPEATS
 from runners.investigation.state import Configuration, InvestigationState
@@ -75,15 +76,15 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
     every run. Then no other condition is varied.
     """
     causes = {
-        str(one.evidence.get("version")): one.evidence.get("cause")
+        str(one.evidence.get("version")): get_cause(one.evidence)
         for one in findings
         if one.kind is FindingKind.NONDETERMINISTIC
     }
     for version, cause in causes.items():
-        _rerun_release(state, configuration, version, AGREEING, vary=cause != "randomness")
+        _rerun_release(state, configuration, version, AGREEING, vary=cause is not Cause.RANDOMNESS)
     flaky = _skip_unchanged(state, state.find_disagreeing(configuration))
     for version in ([v for v in flaky if v in causes] or flaky)[-1:]:
-        vary = causes.get(version) != "randomness"
+        vary = causes.get(version) is not Cause.RANDOMNESS
         _rerun_release(state, configuration, version, REPEATS, vary=vary)
         _rerun_clean(state, configuration, version, vary=vary)
 

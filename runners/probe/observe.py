@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from runners.core.failure import api_drift
-from runners.core.failure.missing_device import find_device_trouble, find_missing_device
+from runners.core.failure.missing_device import find_device_trouble, find_missing_device, find_missing_part
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
-from runners.core.protocol import Cell, Exited, Finding, FindingKind, Observation, Outcome, Plan, StepResult, Testcase
+from runners.core.protocol import (
+    Cell,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Reason,
+    StepResult,
+    Testcase,
+)
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
@@ -50,6 +61,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             drift=moved,
             needed=needed,
             missing_device=find_missing_device(text, toolchain.FAILURES),
+            missing_part=find_missing_part(text, toolchain.FAILURES),
             device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
             prints_reference=plan.prints_reference,
@@ -62,7 +74,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
     )
     if cell.compile_only and ruling.outcome is Outcome.PASS:
         why = f"compiles for {cell.device}, which the report does not name"
-        ruling = Classification(outcome=Outcome.COMPILED, why=why)
+        ruling = Classification(outcome=Outcome.COMPILED, reason=Reason.COMPILES_ONLY, why=why)
     explained = ruling.outcome is Outcome.INCOMPATIBLE
     return Observation(
         toolchain=cell.toolchain,
@@ -75,6 +87,8 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
         answer=ruling.answer,
         ended=run.ended,
         why=ruling.why[:2000],
+        reason=ruling.reason,
+        detail=ruling.detail[:512],
         signature=ruling.signature,
         seconds=round(run.seconds, 3),
         peak_bytes=run.peak_bytes,

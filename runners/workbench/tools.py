@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import msgspec
 
 from runners.core.conditions import USUAL, is_native
-from runners.core.failure.rejection import is_rejected
+from runners.core.failure.outcomes import is_rejected
 from runners.core.findings import Blame, add_refutation, get_blame
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, FindingKind, Limits, Observation, Plan, Testcase, Variant, Varied

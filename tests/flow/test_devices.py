@@ -16,7 +16,7 @@ from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
-from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
+from runners.core.protocol import Finding, FindingKind, Investigation, Outcome, Reason
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.store import default_root
 from runners.hardware import lavapipe
@@ -145,6 +145,7 @@ def test_without_the_hardware_it_still_compiles(bench: Workbench, backend: str, 
     posted = [one for one in seen.observations if one.device not in ("llvm-cpu",)]
     assert {one.version for one in posted} == {"3.4.0", "3.8.0", "3.11.0"}
     assert {one.outcome for one in posted} == {Outcome.UNAVAILABLE}
+    assert {one.reason for one in posted} == {Reason.COMPILES_WITHOUT_DEVICE}
     assert all(one.why == f"compiles; no {name} device or runtime here" for one in posted), posted
 
 

@@ -35,7 +35,7 @@ from runners.core.failure import api_drift
 from runners.core.failure.array_mismatch import parse_mismatch
 from runners.core.failure.compare import compare_signatures
 from runners.core.failure.exception_chain import iterate_caught
-from runners.core.failure.missing_device import find_device_trouble, find_missing_device
+from runners.core.failure.missing_device import find_device_trouble, find_missing_device, find_missing_part
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import find_exception_before_crash, parse_signature
@@ -188,6 +188,7 @@ READERS: Mapping[str, Reader] = {
     "readable": lambda text: make_readable(text, ALL_FAILURES),
     "normal form": normalize_message,
     "missing device": lambda text: find_missing_device(text, ALL_FAILURES),
+    "missing part": lambda text: find_missing_part(text, ALL_FAILURES),
     "device trouble": lambda text: find_device_trouble(text, ALL_FAILURES),
     "drift": lambda text: [api_drift.find_drift(text, make_program(text), one, "0.20.0") for one in (TVM, IREE)],
     "records": lambda text: read_records(text.encode()),

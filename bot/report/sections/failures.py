@@ -13,7 +13,7 @@ from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
-from runners.core.failure.oracle import OUTPUT, PRINTS_OTHER_REFERENCE
+from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -23,6 +23,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     OutOfMemory,
+    Reason,
     Signalled,
     Signature,
     TimedOut,
@@ -68,8 +69,8 @@ def render_failure(report: Report) -> str:
 def _describe_observed(seen: Observation, claim: Claim) -> str:
     if seen.signature is None:
         return ""
-    if seen.signature.message == PRINTS_OTHER_REFERENCE:
-        return f"On {quote_code(seen.version)}, it {PRINTS_OTHER_REFERENCE}"
+    if seen.reason is Reason.OTHER_REFERENCE:
+        return f"On {quote_code(seen.version)}, it prints another result than its own reference"
     if seen.signature.type == OUTPUT:
         printed, expected = _pair_lines(seen.signature.message, claim)
         wanted = f"; the report expects {quote_code(expected, 84)}" if expected else ""

@@ -10,10 +10,9 @@ from bot.extract.types import ABSENT_PROGRAM, NATIVE_PROGRAM, PRODUCT, SOURCE_SC
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
-from bot.report.sections.reasons import TO_DECIDE
 from bot.report.sections.run_again import fails_with_other_versions, find_unranked_change
 from bot.verdict.rules.phrases import join_names
-from bot.verdict.verdict import Report, VerdictKind
+from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
 from runners.core.findings import CONTROL, VOTE, Vote
 from runners.core.packages.versions import is_dated
 from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant

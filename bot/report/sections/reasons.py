@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from bot.extract.types import Repro
 from bot.report.quote import escape_prose
 from bot.report.sections.findings import MAX_VISIBLE, capitalize, list_sentences
-from bot.verdict.behaviour import NO_DEVICE
 from bot.verdict.rules.phrases import quote_span
-from bot.verdict.verdict import Report, VerdictKind
+from bot.verdict.rules.untestable import WITHOUT_DEVICE
+from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
 
-TO_DECIDE = "to decide: "
-"""Prefix of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
 _QUOTED = re.compile(r"`[^`]*`")
 
 
@@ -27,7 +25,8 @@ def list_reasons(report: Report) -> tuple[str, ...]:
     told = [one for one in report.verdict.reasons if not one.startswith(TO_DECIDE) and not _is_stated(one, report)]
     quoted = [one for one in told if _QUOTED.fullmatch(one)]
     told = [one for one in told if one not in quoted]
-    quoted = [one for one in quoted if not one.strip("`").endswith(NO_DEVICE)]  # the headline names the device
+    named = {quote_span(seen.why) for seen in report.observations if seen.reason in WITHOUT_DEVICE}
+    quoted = [one for one in quoted if one not in named]  # the headline names the device
     if not told and not list_sentences(report) and report.verdict.kind in _EXPLAINED_BY_A_RUN:
         told = [f"reason of the last run: {one}" for one in quoted]
     return tuple(f"{capitalize_sentence(one).rstrip('.')}." for one in dict.fromkeys(told))

@@ -26,13 +26,23 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_newest, na
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
-from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
+from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
-from runners.core.failure.printed.changed_since import Change, find_change, is_marked_by_change
+from runners.core.failure.printed.changed_since import Change, find_change
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.told_parts import TOLD, list_telling
+from runners.core.failure.printed.told_parts import list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
-from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
+from runners.core.protocol import (
+    SAID_TO_WORK,
+    Answer,
+    Claim,
+    ClaimKind,
+    Finding,
+    FindingKind,
+    Observation,
+    Reason,
+    Variant,
+)
 from runners.toolchains import find_toolchain
 
 
@@ -99,12 +109,14 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
     if verdict.kind is not VerdictKind.NOT_REPRODUCED or not evidence.plan.claim.system:
         return verdict
     why = f"the report is about {quote_span(evidence.plan.claim.system)}, which no run here used"
-    return withhold(verdict, why, "to decide: a failure on another system too, or a run of the testcase on that one")
+    return withhold(
+        verdict, doubt=why, settled_by="a failure on another system too, or a run of the testcase on that one"
+    )
 
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a verdict on runs that were judged by program parts which the report names."""
-    told = any(seen.why in TOLD for seen in evidence.list_originals())
+    """Weaken a verdict on runs that count by parts of the printed program which the report names."""
+    told = any(seen.reason is Reason.TOLD_PARTS for seen in evidence.list_originals())
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
     parts, divide = list_telling(evidence.plan, evidence.observations)
@@ -124,7 +136,7 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
     Withhold the verdict if no run prints what the report quotes, and no build stands for the reported one: an older
     build may print yet another program.
     """
-    marked = [seen for seen in evidence.observations if is_marked_by_change(seen)]
+    marked = [seen for seen in evidence.observations if seen.reason is Reason.CHANGED_SINCE]
     change = find_change(evidence.plan, evidence.observations) if marked else None
     if change is None or verdict.kind is not VerdictKind.FIXED:
         return verdict
@@ -138,7 +150,7 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
     is_quoted = any(seen.answer is Answer.BAD and seen not in marked for seen in evidence.list_originals())
     if is_quoted or evidence.has_near_build():
         return weighed
-    return withhold(weighed, "", "to decide: the printed lines that are wrong")
+    return withhold(weighed, settled_by="the printed lines that are wrong")
 
 
 def _describe_change(change: Change) -> str:
@@ -164,7 +176,7 @@ def weigh_intended_error(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not evidence.plan.claim.intended or verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     why = "the report calls this error its own doing, so it is about something else that the run shows"
-    return withhold(verdict, why, "to decide: the line that is wrong, and the line that is expected")
+    return withhold(verdict, doubt=why, settled_by="the line that is wrong, and the line that is expected")
 
 
 def weigh_references(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -243,7 +255,7 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
     clean = evidence.find_versions(Answer.GOOD)
     if dissenting := next((one for one in votes if not one.wrong and one.version not in clean), None):
         why = f"{dissenting.reference}, {_describe_agreement(dissenting)}, so the value may be right"
-        return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), why, "to decide: which value is right")
+        return withhold(add_grounds(verdict, Ground.REFERENCE_AGREES), doubt=why, settled_by="which value is right")
     independent = {
         NUMPY: Ground.REFERENCE_DIFFERS,
         ONNX: Ground.REFERENCE_DIFFERS,
@@ -263,8 +275,8 @@ def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
         alone = () if set(differing) - {OWN} else (Ground.NO_PASS_CAUSES,)
         return add_grounds(verdict, *alone, *[independent[one] for one in differing], reasons=(why,))
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
-    settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
-    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
+    settle = "a reference for the right value, such as an assertion against NumPy's result"
+    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), doubt=why, settled_by=settle)
 
 
 def _describe_agreement(vote: ReferenceVote) -> str:
@@ -333,7 +345,7 @@ def _compares_itself(seen: Observation, own: bool) -> bool:
     """
     failed = seen.signature is not None and seen.signature.type == ASSERTION
     compared = failed and (own or _ARRAYS_DIFFER.search(seen.signature.message if seen.signature else "") is not None)
-    return seen.answer is Answer.BAD and (compared or seen.why == PRINTS_OTHER_REFERENCE)
+    return seen.answer is Answer.BAD and (compared or seen.reason is Reason.OTHER_REFERENCE)
 
 
 _ARRAYS_DIFFER = re.compile(r"Mismatched elements|Not equal to tolerance|Arrays are not (?:almost )?equal")
@@ -402,12 +414,12 @@ def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     kinds = {one.kind for one in evidence.findings if not is_taken_now(one, evidence)}
     if wrong_value and FindingKind.UNINITIALIZED_READ in kinds:
         why = "the testcase reads memory that it never wrote, so its result may be undefined"
-        settle = "to decide: whether the failure stays with that memory initialized"
-        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+        settle = "whether the failure stays with that memory initialized"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), doubt=why, settled_by=settle)
     if wrong_value and FindingKind.OUT_OF_BOUNDS_ACCESS in kinds:
         why = "a run that checks accesses finds one out of bounds: if the testcase makes it, the result is undefined"
-        settle = "to decide: whether the testcase itself computes that index"
-        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
+        settle = "whether the testcase itself computes that index"
+        return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), doubt=why, settled_by=settle)
     return verdict
 
 
@@ -468,8 +480,8 @@ def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
     if len(names) != 1 or (name := names.pop()) is None:
         return verdict
     why = f"{order[-1]} does not know {quote_span(name, 80)}, and no run shows whether that is on purpose"
-    settle = "to decide: whether the name was renamed or removed on purpose"
-    return withhold(add_grounds(verdict, Ground.NO_ANSWER), why, settle)
+    settle = "whether the name was renamed or removed on purpose"
+    return withhold(add_grounds(verdict, Ground.NO_ANSWER), doubt=why, settled_by=settle)
 
 
 def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -488,8 +500,8 @@ def weigh_ill_formed(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not checked or _APPLIES_PASS.search(code):
         return verdict
     why = "the error comes from a check of the program that the testcase builds itself, and no pass ran before"
-    settle = "to decide: whether the program keeps the rule in the message"
-    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)
+    settle = "whether the program keeps the rule in the message"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)
 
 
 _APPLIES_PASS = re.compile(r"\btransform\.\w|\bSequential\(|\bpipeline\b")
@@ -516,5 +528,5 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not all(map(HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
-    settle = "to decide: whether the testcase calls the function as the message demands"
-    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)
+    settle = "whether the testcase calls the function as the message demands"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)

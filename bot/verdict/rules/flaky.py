@@ -11,6 +11,7 @@ from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.bisection.rate import count_clean_runs, format_rate
 from runners.core.conditions import describe_conditions
+from runners.core.findings import CAUSES, Cause
 from runners.core.protocol import Answer, Varied
 
 
@@ -47,12 +48,14 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
         return None
     causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
-    cause = causes.get(version, "")
+    cause = causes.get(version)
     if (regression := _judge_by_condition(evidence, disagreeing, version, cause)) is not None:
         return regression
     if (fixed := _judge_gone(evidence, disagreeing, version)) is not None:
         return fixed
-    sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
+    sentence = "Runs of the same release end differently: on {version}, it fails in {rate}."
+    if cause is not None:
+        sentence = _SOMETIMES.get(cause, sentence)
     if is_only_for_forks(evidence):
         told = sentence.format(version=version, rate=format_rate(*evidence.count_failures(version)))
         return make_verdict(
@@ -74,14 +77,15 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     )
 
 
-_SOMETIMES = {
-    "memory": "Whether it fails depends on the content of newly allocated memory, so uninitialized memory is read: on"
+_SOMETIMES: Mapping[Cause, str] = {
+    Cause.MEMORY: "Whether it fails depends on the content of newly allocated memory, so uninitialized memory is"
+    " read: on {version} it fails in {rate}.",
+    Cause.THREADS: "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
+    Cause.HASHES: "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in"
+    " {rate}.",
+    Cause.RACE: "Runs with one thread agree, and runs with two threads do not: on {version} it fails in {rate}.",
+    Cause.RANDOMNESS: "Whether it fails depends on random numbers that the testcase draws without a seed: on"
     " {version} it fails in {rate}.",
-    "threads": "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
-    "hashes": "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in {rate}.",
-    "race": "Runs with one thread agree, and runs with two threads do not: on {version} it fails in {rate}.",
-    "randomness": "Whether it fails depends on random numbers that the testcase draws without a seed: on {version} it"
-    " fails in {rate}.",
 }
 """Headline by the cause that a diagnosis found. Only random numbers are known to be the testcase's own."""
 
@@ -104,8 +108,10 @@ def _judge_gone(evidence: Evidence, disagreeing: Sequence[str], version: str) ->
     )
 
 
-def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version: str, cause: str) -> Verdict | None:
-    """Return ``regression`` if the newest release always fails under a condition in which an older one never does.
+def _judge_by_condition(
+    evidence: Evidence, disagreeing: Sequence[str], version: str, cause: Cause | None
+) -> Verdict | None:
+    """Return ``regression`` if the newest release always fails where an older one never does; None otherwise.
 
     Return None otherwise.
 
@@ -113,7 +119,7 @@ def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version:
     must be the usual condition, which a user has.
     """
     order, sometimes = evidence.plan.order, evidence.plan.claim.sometimes
-    if sometimes or cause not in _VALUES or version != order[-1] or list(disagreeing) != [version]:
+    if sometimes or cause is None or cause not in _VALUES or version != order[-1] or list(disagreeing) != [version]:
         return None
     answers = evidence.combine_answers()
     older = next((one for one in reversed(order[:-1]) if answers.get(one) in (Answer.GOOD, Answer.BAD)), "")
@@ -131,9 +137,9 @@ def _judge_by_condition(evidence: Evidence, disagreeing: Sequence[str], version:
     )
 
 
-def _list_values(evidence: Evidence, version: str, cause: str) -> tuple[list[str], list[str]]:
-    """Return the values of the deciding condition in bad runs and in good runs of a release."""
-    if cause not in _VALUES:
+def _list_values(evidence: Evidence, version: str, cause: Cause | None) -> tuple[list[str], list[str]]:
+    """Return the values of the deciding condition with bad and with good runs of a release."""
+    if cause is None or cause not in _VALUES:
         return [], []
     _, value = _VALUES[cause]
     seen = [one for one in evidence.list_originals() if one.version == version]
@@ -144,22 +150,22 @@ def _list_values(evidence: Evidence, version: str, cause: str) -> tuple[list[str
     return bad, good
 
 
-def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
-    """Return the values of the deciding condition in good runs and in bad runs; empty if these overlap."""
+def _describe_condition(evidence: Evidence, version: str, cause: Cause | None) -> str:
+    """Return the values of the deciding condition with good and with bad runs; empty where these overlap."""
     bad, good = _list_values(evidence, version, cause)
-    if cause not in _VALUES or set(bad) & set(good):
+    if cause is None or cause not in _VALUES or set(bad) & set(good):
         return ""
     condition, _ = _VALUES[cause]
     return f"with {condition}{join_names(bad)}, it fails; with {condition}{join_names(good)}, it runs cleanly"
 
 
-_VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
-    "memory": (
+_VALUES: Mapping[Cause, tuple[str, Callable[[Varied], str]]] = {
+    Cause.MEMORY: (
         "new memory ",
         lambda under: "as usual" if under.fill is None else f"filled with 0x{255 - under.fill:02x}",
     ),
-    "threads": ("", lambda under: describe_conditions(Varied(threads=under.threads)) or "the usual threads"),
-    "hashes": ("hash seed ", lambda under: str(under.hash_seed)),
+    Cause.THREADS: ("", lambda under: describe_conditions(Varied(threads=under.threads)) or "the usual threads"),
+    Cause.HASHES: ("hash seed ", lambda under: str(under.hash_seed)),
 }
 
 
@@ -175,7 +181,8 @@ def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
     often = bad and evidence.count_runs(bad[-1]) > 2
     rate = f"on {bad[-1]} it fails in {format_rate(*evidence.count_failures(bad[-1]))}" if often else ""
     causes = evidence.find_causes()
-    why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
+    outside = [version for version in sorted(causes) if causes[version] is not Cause.RANDOMNESS]
+    why = [f"on {version}, {CAUSES[causes[version]].sentence}" for version in outside]
     luck = _mention_luck(verdict, evidence)
     good = evidence.find_versions(Answer.GOOD)
     absent = verdict.kind is VerdictKind.NOT_REPRODUCED and evidence.plan.claim.sometimes and bool(good)
@@ -190,21 +197,13 @@ def _mention_luck(verdict: Verdict, evidence: Evidence) -> str:
 
     Such a failure may be absent by luck on one side of a change, or present for all drawn random numbers.
     """
-    drawn = "randomness" in evidence.find_causes().values()
+    drawn = Cause.RANDOMNESS in evidence.find_causes().values()
     if not evidence.plan.claim.sometimes or not (drawn or verdict.kind in _SAYS_IT_CHANGED):
         return ""
     return "the report says that the failure is intermittent, so runs may agree by luck"
 
 
 _SAYS_IT_CHANGED = {VerdictKind.REGRESSION, VerdictKind.FIXED}
-_WHY = {
-    "memory": "the result depends on the content of newly allocated memory, so uninitialized memory is read",
-    "threads": "the result depends on the number of threads",
-    "hashes": "the result depends on Python's hash seed",
-    "race": "runs with two threads differ among themselves, and runs with one do not",
-    "unknown": "runs under the same conditions end differently",
-}
-"""Reason by the cause in a finding. The testcase's own random numbers have none."""
 _RESTS_ON_RUNS = {
     VerdictKind.REGRESSION,
     VerdictKind.CONFIRMED,

@@ -18,9 +18,10 @@ from runners.core.findings import (
     ORIGIN,
     Blame,
     CallFault,
+    ControlEnd,
     explain_proof,
     get_blame,
-    prints_another_value,
+    get_control_end,
 )
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
@@ -239,8 +240,9 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
 
 
 def _list_doubts(finding: Finding) -> tuple[Ground, ...]:
-    """Return the grounds for doubt if the diagnosis shows less than usual."""
+    """Return the grounds for doubt where the diagnosis shows less than usual."""
+    end = get_control_end(finding.evidence)
     return (
         *((Ground.COMPUTED_INDEX,) if finding.evidence.get(ORIGIN) == "computed-data" else ()),
-        *((Ground.REPAIR_PRINTS_ANOTHER,) if prints_another_value(finding) else ()),
+        *((Ground.REPAIR_PRINTS_ANOTHER,) if end is ControlEnd.OTHER_VALUE else ()),
     )

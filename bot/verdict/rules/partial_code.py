@@ -14,8 +14,7 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_
 from bot.verdict.rules.unquoted import list_failing, names_part
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
-from runners.core.failure.oracle import KEEPS
-from runners.core.protocol import Answer, FindingKind, Observation, Outcome
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Reason
 
 MAX_DEVICE = 60
 """Largest number of characters of an assumed device in a sentence."""
@@ -46,7 +45,7 @@ def _distrust_left_out(verdict: Verdict, evidence: Evidence) -> Verdict | None:
     if not evidence.gaps.left_out or verdict.kind not in _REST_ON_CLEAN_RUNS:
         return None
     why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
-    return withhold(verdict, why, "to decide: the whole program in one code block")
+    return withhold(verdict, doubt=why, settled_by="the whole program in one code block")
 
 
 def _distrust_open_command(verdict: Verdict, evidence: Evidence) -> Verdict | None:
@@ -67,7 +66,7 @@ def _distrust_added_function(verdict: Verdict, evidence: Evidence) -> Verdict | 
     if not evidence.gaps.is_wrapped or not (verdict.kind in _DECIDED_BY_SURROUNDINGS or unnamed):
         return None
     why = "the report gives the operations alone, and the part around them was added"
-    return withhold(verdict, why, "to decide: the whole function, and the command that compiles it")
+    return withhold(verdict, doubt=why, settled_by="the whole function, and the command that compiles it")
 
 
 def _distrust_open_end(verdict: Verdict, evidence: Evidence) -> Verdict | None:
@@ -87,7 +86,7 @@ def _distrust_generated_inputs(verdict: Verdict, evidence: Evidence) -> Verdict 
     if not evidence.gaps.generates_inputs or verdict.kind is not VerdictKind.NOT_REPRODUCED:
         return None
     why = "the inputs are generated from the types of the arguments, so the failure may need other inputs"
-    return withhold(verdict, why, "to decide: the inputs of the call")
+    return withhold(verdict, doubt=why, settled_by="the inputs of the call")
 
 
 def _distrust_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict | None:
@@ -101,14 +100,14 @@ def _distrust_unreached_names(verdict: Verdict, evidence: Evidence) -> Verdict |
         return None
     shown = join_names([quote_span(name, MAX_DEVICE) for name in names])
     why = f"the title is about {shown}, which the run never calls"
-    return withhold(verdict, why, f"to decide: a testcase that calls {names[0]}")
+    return withhold(verdict, doubt=why, settled_by=f"a testcase that calls {names[0]}")
 
 
 def _distrust_mere_definitions(verdict: Verdict, evidence: Evidence) -> Verdict | None:
     if not evidence.gaps.only_defines or verdict.kind is not VerdictKind.NOT_REPRODUCED:
         return None
     why = "the testcase only defines functions, so a clean run does not show that their use is clean"
-    return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
+    return withhold(verdict, doubt=why, settled_by="the code that compiles or calls these functions")
 
 
 _RULES: tuple[Callable[[Verdict, Evidence], Verdict | None], ...] = (
@@ -172,13 +171,13 @@ def _weigh_assumed_device(verdict: Verdict, evidence: Evidence) -> Verdict:
     compiled = tuple(dict.fromkeys(seen.device for seen in others if seen.outcome is Outcome.COMPILED))
     failing = next((seen for seen in reversed(others) if seen.outcome not in _SAY_NOTHING), None)
     why = f"the report names no device, and each run assumed {quote_span(evidence.gaps.assumed_device, MAX_DEVICE)}"
-    missing = "to decide: the command or the target that fails"
+    missing = "the command or the target that fails"
     if failing is not None:
         ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
         where = f"compiled for {quote_span(failing.device)}, {failing.version} ends with {ends}"
-        return withhold(verdict, f"{why}; {where}", missing)
+        return withhold(verdict, doubt=f"{why}; {where}", settled_by=missing)
     if not compiled:
-        return withhold(verdict, why, missing)
+        return withhold(verdict, doubt=why, settled_by=missing)
     too = f"The report names no device; compiled for {join_names([quote_span(one) for one in compiled])}, it compiles"
     weighed = add_grounds(verdict, Ground.DEVICE_NOT_NAMED)
     where = join_names(list_versions(evidence.plan, others))
@@ -200,9 +199,10 @@ def name_target(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict for which runs that print other values than the reported ones count as clean."""
-    kept = next((seen.why for seen in evidence.list_originals() if seen.why.startswith(KEEPS)), None)
+    runs = evidence.list_originals()
+    kept = next((seen.detail for seen in runs if seen.reason is Reason.KEEPS_OPERATION), None)
     if kept is not None and verdict.kind is VerdictKind.NOT_REPRODUCED:
-        name = quote_span(kept.removeprefix(KEEPS), MAX_OPERATION)
+        name = quote_span(kept, MAX_OPERATION)
         told = f"{verdict.headline} Its output keeps {name}, which the quoted program lacks."
         return add_grounds(replace(verdict, headline=told), Ground.OTHER_VALUES)
     if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):

@@ -10,8 +10,8 @@ from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.compare import compare_signatures
 from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
+from runners.core.failure.outcomes import is_rejected
 from runners.core.failure.parse import NATIVE
-from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import ANY_ERROR, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.toolchains import find_toolchain

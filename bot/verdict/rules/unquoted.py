@@ -15,7 +15,7 @@ from bot.verdict.rules.phrases import join_names, name_failure, name_newest, nam
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
-from runners.core.failure.rejection import is_rejected
+from runners.core.failure.outcomes import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.toolchains import find_toolchain
 

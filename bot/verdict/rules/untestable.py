@@ -6,29 +6,27 @@ import re
 
 from packaging.version import InvalidVersion, Version
 
-from bot.verdict.behaviour import COMPILES, NO_DEVICE
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
 from runners.core.packages.versions import order_version
-from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Variant
+from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Reason, Variant
 from runners.toolchains import find_device, find_toolchain
 from runners.toolchains.earlier import find_earlier_build, find_last_day
+
+WITHOUT_DEVICE = frozenset({Reason.NO_DEVICE, Reason.COMPILES_WITHOUT_DEVICE})
+"""Reasons of a run whose device is absent."""
 
 
 def describe_needs(evidence: Evidence) -> str:
     """Return the needs of the testcase: packages over a limit, or a device, and whether it compiles without them."""
     if forbidden := _describe_forbidden(evidence):
         return forbidden
-    without = [
-        seen
-        for seen in evidence.list_originals()
-        if seen.outcome is Outcome.UNAVAILABLE and seen.why.endswith(NO_DEVICE)
-    ]
+    without = [seen for seen in evidence.list_originals() if seen.reason in WITHOUT_DEVICE]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
         return f"No release here can run the testcase as posted ({count_tried(evidence)})."
     needs = _name_hardware(evidence, device.needs)
-    compiled = [seen for seen in without if seen.why.startswith(COMPILES)]
+    compiled = [seen for seen in without if seen.reason is Reason.COMPILES_WITHOUT_DEVICE]
     if not compiled:
         return f"Running the testcase needs {needs}, which this machine does not have ({count_tried(evidence)})."
     where = name_all(evidence, list_versions(evidence.plan, compiled))

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan, Variant
+from runners.core.failure.outcomes import judge_again
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan, Reason, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +112,7 @@ def _mark(seen: Observation, plan: Plan, quantity: Quantity, worse: Spread, bett
     limit = f"{quantity.show(better.greatest)} at most on {better.versions[0]}"
     limit += f" to {better.versions[-1]}" if len(better.versions) > 1 else ""
     why = f"{quantity.verb} {quantity.show(quantity.read(seen))}, and {limit}"
-    return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+    return judge_again(seen, Outcome.MATCH, Reason.COSTLY, why)
 
 
 def _is_measured(plan: Plan, seen: Observation) -> bool:

@@ -1,4 +1,4 @@
-"""Recognize failures of missing or faulty hardware: output → reason in words, or None. Pure.
+"""Recognize missing or faulty hardware, and incomplete builds: output → reason in words, or None. Pure.
 
 Only a message counts, never the mere name of a device: programs for a GPU compile on any machine.
 """
@@ -30,6 +30,11 @@ _MISSING = (
 def find_missing_device(text: str, vocabulary: FailureVocabulary) -> str | None:
     """Return a sentence that names the device which the output reports as missing. None without such a message."""
     return _read_first_sign(text, (*vocabulary.missing_devices, *_MISSING))
+
+
+def find_missing_part(text: str, vocabulary: FailureVocabulary) -> str | None:
+    """Return a sentence that names the part of the compiler which the build lacks; None without such a message."""
+    return _read_first_sign(text, vocabulary.missing_parts)
 
 
 _TROUBLES = tuple(

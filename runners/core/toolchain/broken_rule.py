@@ -13,14 +13,14 @@ from runners.core.failure.oracle import CHECKS
 from runners.core.failure.parse import WRONG_OUTPUT
 from runners.core.findings import (
     CONTROL,
+    CONTROL_END,
+    CONTROL_ENDS,
     DIFFERENCE,
-    FAILURE_GONE,
     ORIGIN,
-    PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
-    RUNS_TO_ITS_CHECK,
     Blame,
+    ControlEnd,
     Rule,
 )
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase
@@ -90,14 +90,14 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
     if not (rule.traps or _gives_a_result(failure.seen)):
         return NOTHING_FOUND
     control = means.run_control(failure, rule.mended)
-    gone = describe_absence(control, failure.seen)
+    gone = find_absence(control, failure.seen)
     if gone is None and rule.leaves_open and _prints_another(control, failure.seen):
-        gone = PRINTS_ANOTHER_VALUE
+        gone = ControlEnd.OTHER_VALUE
     if gone is None:
         return Diagnosis(controls=(control,))
     finding = Finding(
         kind=FindingKind.BROKEN_RULE,
-        summary=f"{rule}; with {rule.instead} {gone}",
+        summary=f"{rule}; with {rule.instead} {CONTROL_ENDS[gone]}",
         evidence={
             "operation": rule.operation,
             "file": rule.file,
@@ -106,7 +106,8 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
             RULE: rule.rule.value,
             RULE_OF: rule.of,
             ORIGIN: Blame.TESTCASE.value,
-            CONTROL: f"{rule.instead}: {gone}",
+            CONTROL: f"{rule.instead}: {CONTROL_ENDS[gone]}",
+            CONTROL_END: gone.value,
             DIFFERENCE: rule.render_difference(failure.testcase),
         },
     )
@@ -117,20 +118,20 @@ def _prints_another(control: Observation, failing: Observation) -> bool:
     return control.ended == failing.ended == Exited(code=0) and control.excerpt != failing.excerpt
 
 
-def describe_absence(control: Observation, failing: Observation) -> str | None:
-    """Describe the absence of the failure from a control run. None if this or another failure is present.
+def find_absence(control: Observation, failing: Observation) -> ControlEnd | None:
+    """Return how a control run ends without the failure; None if the failure or another failure is there.
 
     If the report quotes a wrong value and no right one, any other value counts as absence. The same applies if a
     runner compares the result with an expected value, because that value may depend on the fault.
     """
     if control.outcome is Outcome.PASS:
-        return FAILURE_GONE
+        return ControlEnd.FAILURE_GONE
     if control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0):
-        return PRINTS_ANOTHER_VALUE
+        return ControlEnd.OTHER_VALUE
     before, after = _read_wrong_output(failing), _read_wrong_output(control)
     if not after or before == after:
         return None
-    return PRINTS_ANOTHER_VALUE if before else RUNS_TO_ITS_CHECK
+    return ControlEnd.OTHER_VALUE if before else ControlEnd.REACHES_CHECK
 
 
 def _read_wrong_output(seen: Observation) -> str:

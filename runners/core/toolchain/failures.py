@@ -156,6 +156,8 @@ class FailureVocabulary:
     retired: tuple[Retired, ...] = ()
     products: tuple[Product, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
+    missing_parts: tuple[Sign, ...] = ()
+    """Signs that the build lacks a part of the compiler: no device would help."""
     device_troubles: tuple[Sign, ...] = ()
     """Signs of a broken or unsuitable device or machine. Such a run is not evidence about the compiler."""
 

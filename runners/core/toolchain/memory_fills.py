@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from runners.core.findings import CONTROL, ORIGIN, OTHER_OUTPUT, Blame
+from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, Blame, ControlEnd
 from runners.core.protocol import Exited, Observation, Outcome
 
 FILLS: Mapping[str, str] = {
@@ -39,7 +39,7 @@ def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Obser
     runs = (*runs, *again.values())
     if again[clean].outcome is not Outcome.PASS or again[fails].outcome not in FAILS:
         return runs, _make_undecided(again)
-    return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _describe_decision(clean, fails)}
+    return runs, _blame_testcase(ControlEnd.FILL_DECIDES, _describe_decision(clean, fails))
 
 
 def _decide_by_output(
@@ -56,13 +56,17 @@ def _decide_by_output(
     runs = (*runs, *again.values())
     if any(one.excerpt != seen[fill].excerpt for fill, one in again.items()):
         return runs, _make_undecided(again)
-    return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _describe_outputs(first, other)}
+    return runs, _blame_testcase(ControlEnd.FILL_IS_PRINTED, _describe_outputs(first, other))
+
+
+def _blame_testcase(end: ControlEnd, control: str) -> dict[str, str]:
+    return {ORIGIN: Blame.TESTCASE.value, CONTROL: control, CONTROL_END: end.value}
 
 
 def _describe_outputs(first: str, other: str) -> str:
     return (
         f"with its unwritten memory filled with {FILLS[first]} the testcase prints one output, twice;"
-        f" with {FILLS[other]} {OTHER_OUTPUT}"
+        f" with {FILLS[other]} it prints another one, twice"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.core.failure.oracle import CHECKS
-from runners.core.findings import CALL_FAULT, CONTROL, FAILURE_GONE, ORIGIN, PRINTS_ANOTHER_VALUE, Blame, CallFault
+from runners.core.findings import CALL_FAULT, CONTROL, CONTROL_END, CONTROL_ENDS, ORIGIN, Blame, CallFault, ControlEnd
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Signature, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
@@ -44,9 +44,10 @@ def confirm_wrong_call(wrong: WrongCall, failure: Failure, means: Means) -> Diag
     for mended in wrong.mended:
         controls.append(means.run_control(failure, mended))
         if controls[-1].outcome is Outcome.PASS:
-            return Diagnosis(controls=tuple(controls), findings=(_blame_call(wrong, failure, mended, FAILURE_GONE),))
+            blamed = _blame_call(wrong, failure, mended, ControlEnd.FAILURE_GONE)
+            return Diagnosis(controls=tuple(controls), findings=(blamed,))
         if wrong.fault in _CHANGES_TYPE and _prints_other_values(controls[-1]):
-            blamed = _blame_call(wrong, failure, mended, PRINTS_ANOTHER_VALUE)
+            blamed = _blame_call(wrong, failure, mended, ControlEnd.OTHER_VALUE)
             return Diagnosis(controls=tuple(controls), findings=(blamed,))
     return Diagnosis(controls=tuple(controls)) if controls else NOTHING_FOUND
 
@@ -64,19 +65,20 @@ def _prints_other_values(control: Observation) -> bool:
     return control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0)
 
 
-def _blame_call(wrong: WrongCall, failure: Failure, mended: Testcase, control: str) -> Finding:
+def _blame_call(wrong: WrongCall, failure: Failure, mended: Testcase, end: ControlEnd) -> Finding:
     pairs = zip(failure.testcase.steps, mended.steps, strict=True)
     works = next((shlex.join(after) for before, after in pairs if before != after), "")
     said = ", ".join(f"{key} {value}" for key, value in wrong.evidence.items())
     return Finding(
         kind=FindingKind.WRONG_CALL,
-        summary=f"{wrong.fault}: {said}; with the call mended {control}",
+        summary=f"{wrong.fault}: {said}; with the call mended {CONTROL_ENDS[end]}",
         evidence={
             **wrong.evidence,
             **({"call_that_works": works} if 0 < len(works) <= MAX_COMMAND else {}),
             CALL_FAULT: wrong.fault.value,
             "version": failure.seen.version,
             ORIGIN: Blame.TESTCASE.value,
-            CONTROL: f"the call mended: {control}",
+            CONTROL: f"the call mended: {CONTROL_ENDS[end]}",
+            CONTROL_END: end.value,
         },
     )

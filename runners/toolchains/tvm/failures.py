@@ -79,6 +79,8 @@ FAILURES = FailureVocabulary(
         sign_of_missing_device(rf"Cannot find global function (?:target\.build|device_api)\.{DEVICES}"),
         sign_of_missing_device(rf"Cannot find {DEVICES} path"),
         sign_of_missing_device(rf"Cannot detect device `{DEVICES}"),
+    ),
+    missing_parts=(
         _make_no_llvm_sign(r"Cannot find global function target\.build\.llvm\b"),
         _make_no_llvm_sign(r"target\.build\.llvm is not enabled"),
     ),

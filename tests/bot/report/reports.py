@@ -21,13 +21,14 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Reason,
     Signalled,
     Signature,
     Testcase,
     TestcaseKind,
     Variant,
 )
-from tests.support.observed import observe
+from tests.support.observed import REASONS, observe
 
 SCRIPT = """\
 import numpy as np
@@ -78,6 +79,7 @@ def seen(
     variant: Variant = Variant.ORIGINAL,
     excerpt: str = "",
     why: str = "",
+    reason: Reason | None = None,
     toolchain: str = "tvm",
 ) -> Observation:
     return observe(
@@ -89,6 +91,7 @@ def seen(
         variant=variant,
         ended=ended or Exited(code=0 if outcome is Outcome.PASS else 1),
         why=why,
+        reason=reason or REASONS[outcome],
         signature=signature,
         seconds=1.94,
         peak_bytes=310_000_000,

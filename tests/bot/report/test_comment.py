@@ -47,6 +47,7 @@ from runners.core.protocol import (
     NotRun,
     Observation,
     Outcome,
+    Reason,
     Signature,
     TimedOut,
     Variant,
@@ -916,7 +917,8 @@ def test_a_reason_that_headline_or_table_states_is_not_told_again(
     """The decision below the fold keeps it."""
     report = reports.regression()
     verdict = replace(report.verdict, kind=kind, headline=headline, reasons=(reason,))
-    report = replace(report, verdict=verdict)
+    lacking = reports.seen("0.27.0", Outcome.UNAVAILABLE, why=reason.strip("`"), reason=Reason.NO_DEVICE)
+    report = replace(report, verdict=verdict, observations=(*report.observations, lacking))
     assert list_reasons(report) == ()
     assert reason.strip("`")[4:] in render_comment(report)
 

@@ -19,7 +19,7 @@ from bot.report.matrix import MARKS, NO_ANSWER
 from bot.report.page import render_page
 from bot.report.quote import clean_text
 from runners.core.findings import DIFFERENCE
-from runners.core.protocol import Finding, FindingKind, Outcome, Variant
+from runners.core.protocol import Finding, FindingKind, Outcome, Reason, Variant
 from tests.bot.report import reports
 from tests.bot.report.test_comment import HOSTILE, WORDS, poisoned
 
@@ -209,7 +209,7 @@ def test_the_page_tells_the_failure_beside_the_next_step() -> None:
 def test_a_run_that_only_compiled_has_its_own_sign() -> None:
     """On the page, as in the comment and in the JSON."""
     report = reports.regression()
-    compiled = reports.seen("0.27.0", Outcome.UNAVAILABLE, device="cuda", why="compiles; no cuda device here")
+    compiled = reports.seen("0.27.0", Outcome.UNAVAILABLE, device="cuda", reason=Reason.COMPILES_WITHOUT_DEVICE)
     page = render_page(replace(report, observations=(*report.observations, compiled)))
     assert "□ compiles, not run" in page
     assert '"behaviour": "compiles-only"' in page

@@ -42,6 +42,7 @@ from runners.core.protocol import (
     OutOfMemory,
     Plan,
     RangeBuild,
+    Reason,
     Smaller,
     Testcase,
     TestcaseKind,
@@ -67,6 +68,7 @@ SEEN = Observation(
     outcome=Outcome.PASS,
     answer=Answer.GOOD,
     ended=Exited(code=0),
+    reason=Reason.ENDS_WELL,
 )
 SMALLER = Smaller(
     testcase=CASE,
@@ -326,6 +328,11 @@ def saw(**changes: Any) -> bytes:
         (saw(device="$(id)"), "device"),
         (saw(answer=Answer.BAD), "answer"),
         (saw(outcome=Outcome.INFRA), "answer"),
+        (saw(reason=None), "reason"),
+        (saw(reason=Reason.AS_QUOTED), "reason"),
+        (saw(reason=Reason.OTHER_VALUES), "reason"),  # only all runs together can tell
+        (TEXT.replace(b'"ends-well"', b'"merge-it"'), "schema"),
+        (saw(detail="x" * 513), "schema"),
         (saw(attempt=0), "number"),
         (saw(seconds=-1.0), "number"),
         (saw(peak_bytes=-1), "number"),

@@ -17,10 +17,9 @@ from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.failure.oracle import KEEPS, PRINTS_EXPECTED, PRINTS_SIMILAR
 from runners.core.failure.printed.changed_since import mark_by_change
 from runners.core.failure.printed.told_parts import mark_by_told_parts
-from runners.core.findings import HELPERS
+from runners.core.findings import HELPERS, ControlEnd
 from runners.core.protocol import (
     ANY_ERROR,
     SAID_TO_WORK,
@@ -33,6 +32,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Reason,
     Signature,
     Testcase,
     TestcaseKind,
@@ -573,22 +573,17 @@ def test_a_finding_alone_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("control", "said"),
+    ("end", "said"),
     [
-        (
-            "with this call in the place of the old one the testcase runs cleanly on 1.3",
-            "made the new way runs cleanly",
-        ),
-        (
-            "with this call in its place the testcase does not fail as reported on 1.3, nor pass",
-            "the fault was seen in a rerun",
-        ),
+        (ControlEnd.FAILURE_GONE.value, "made the new way runs cleanly"),
+        (ControlEnd.NOT_CLEAN.value, "the fault was seen in a rerun"),
+        ("merge it", "the fault was seen in a rerun"),
         (None, "the fault was seen in a rerun"),
     ],
 )
-def test_the_reason_for_a_fault_names_only_runs_that_happened(control: str | None, said: str) -> None:
+def test_the_reason_for_a_fault_names_only_runs_that_happened(end: str | None, said: str) -> None:
     """A control is named as a reason only where it ran cleanly, and as the control that it was."""
-    shown = {"call_that_works": "f(x)"} | ({} if control is None else {"control": control})
+    shown = {"call_that_works": "f(x)"} | ({} if end is None else {"control_end": end})
     finding = Finding(kind=FindingKind.SIGNATURE_CHANGED, summary="the old way", evidence=shown)
     verdict = judge(evidence((M, M, M, M), findings=(finding,)))
     assert verdict.kind is VerdictKind.INVALID_REPRO
@@ -919,22 +914,22 @@ def test_a_newest_release_that_ends_well_is_not_said_to_fail() -> None:
 def test_a_similar_program_is_clean_only_beside_the_quoted_one() -> None:
     """A pass may print other operations today, and still the wrong ones."""
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="a"))
-    newest = observe("1.3", P, why=PRINTS_SIMILAR)
-    older = observe("1.1", P, why=PRINTS_SIMILAR)
+    newest = observe("1.3", P, reason=Reason.PRINTS_SIMILAR)
+    older = observe("1.1", P, reason=Reason.PRINTS_SIMILAR)
     assert judge(evidence((None, None, None, None), older, newest, plan=plan)).kind is VerdictKind.INCONCLUSIVE
     assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
 
 
 def test_a_program_that_keeps_what_the_quoted_one_lost_is_not_as_reported() -> None:
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="a"))
-    why = f"{KEEPS}util.align"
-    newest, older = observe("1.3", P, why=why), observe("1.1", P, why=why)
+    newest, older = (observe(one, P, reason=Reason.KEEPS_OPERATION, detail="util.align") for one in ("1.3", "1.1"))
     verdict = judge(evidence((None, None, None, None), older, newest, plan=plan))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert verdict.headline.endswith(" Its output keeps `util.align`, which the quoted program lacks.")
     assert Ground.OTHER_VALUES in verdict.grounds
     assert judge(evidence((None, M, None, None), newest, plan=plan)).kind is VerdictKind.FIXED
-    hostile = observe("1.3", P, why=f"{KEEPS}a` **b**\n@everyone {'x' * 900}")
+    words = f"a` **b**\n@everyone {'x' * 900}"
+    hostile = observe("1.3", P, reason=Reason.KEEPS_OPERATION, detail=words)
     headline = judge(evidence((None, None, None, None), older, hostile, plan=plan)).headline
     assert len(headline) < 400
     assert headline.count("`") == 2
@@ -1381,8 +1376,8 @@ def test_a_verdict_about_the_bug_rests_on_observations_of_it(outcomes: tuple[Out
     assert 0.0 <= verdict.confidence <= 1.0
 
 
-def without_device(version: str, why: str, device: str = "hip") -> Observation:
-    return observe(version, U, device=device, why=why)
+def without_device(version: str, reason: Reason, device: str = "hip") -> Observation:
+    return observe(version, U, device=device, reason=reason)
 
 
 def on_hip(*steps: tuple[str, ...]) -> Plan:
@@ -1393,7 +1388,7 @@ def on_hip(*steps: tuple[str, ...]) -> Plan:
 def test_a_testcase_that_only_compiles_here_names_the_missing_device() -> None:
     """The chip comes from the flags, so that a maintainer with that card can run the testcase."""
     plan = on_hip(("iree-compile", "--iree-hip-target=gfx942", "a.mlir"), ("iree-run-module", "--device=hip"))
-    runs = [without_device(version, "compiles; no hip device or runtime here") for version in ORDER]
+    runs = [without_device(version, Reason.COMPILES_WITHOUT_DEVICE) for version in ORDER]
     verdict = judge(evidence((None,) * 4, *runs, plan=plan))
     assert verdict.kind is VerdictKind.UNTESTABLE
     assert verdict.headline.startswith("The testcase compiles on all 4 releases that were run, 1.0 to 1.3;")
@@ -1402,13 +1397,13 @@ def test_a_testcase_that_only_compiles_here_names_the_missing_device() -> None:
 
 def test_an_unavailable_build_is_not_a_missing_device() -> None:
     """The verdict requests hardware only if the compiler's output says that the hardware is missing."""
-    runs = [without_device(version, "its requirements cannot be had together") for version in ORDER]
+    runs = [without_device(version, Reason.NOT_RUN) for version in ORDER]
     assert "needs" not in judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
 
 
 def test_devices_that_did_the_same_are_named_together() -> None:
     """Three backends, one sentence."""
-    runs = [without_device("1.3", "no hip device or runtime here")]
+    runs = [without_device("1.3", Reason.NO_DEVICE)]
     for device in ("vmvx", "llvm-cpu", "vulkan"):
         seen = observe("1.2", M, variant=Variant.RETARGETED)
         runs.append(msgspec.structs.replace(seen, device=device))
@@ -1563,7 +1558,7 @@ def test_the_same_program_in_todays_notation_shows_that_the_failure_is_not_there
 
 def test_a_port_that_prints_what_the_report_expects_does_what_the_program_should() -> None:
     """Whatever API it calls. A build that is not available says nothing."""
-    expected = observe("1.3", P, variant=Variant.PORTED, why=PRINTS_EXPECTED)
+    expected = observe("1.3", P, variant=Variant.PORTED, reason=Reason.PRINTS_EXPECTED)
     verdict = judge(evidence((U, I, I, I), expected))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert "prints what the report expects" in verdict.headline
@@ -1739,8 +1734,8 @@ def test_a_repaired_testcase_that_only_prints_another_value_is_less_certain() ->
     sure = [
         judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
         for said in (
-            {"control": "the failure is gone"},
-            {"control": "it no longer prints what the report calls wrong"},
+            {"control_end": ControlEnd.FAILURE_GONE.value},
+            {"control_end": ControlEnd.OTHER_VALUE.value},
         )
     ]
     assert {one.kind for one in sure} == {VerdictKind.INVALID_REPRO}

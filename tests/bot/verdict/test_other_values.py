@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bot.verdict.other_values import (
-    PRINTS_OTHER_VALUES,
-    accept_other_values,
-    accept_voted_values,
-    refuse_other_values,
-)
-from runners.core.failure.oracle import OUTPUT, PRINTS_EXPECTED
+from bot.verdict.other_values import accept_other_values, accept_voted_values, refuse_other_values
+from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -20,6 +15,7 @@ from runners.core.protocol import (
     FindingKind,
     Observation,
     Outcome,
+    Reason,
     Signature,
 )
 from tests.support.observed import observe
@@ -42,7 +38,7 @@ OTHER = see("1.1", Outcome.OTHER_FAILURE, "sum 4")
 def test_another_output_is_clean_beside_the_reported_one() -> None:
     kept = accept_other_values(CLAIM, (WRONG, OTHER))
     assert [one.outcome for one in kept] == [Outcome.MATCH, Outcome.PASS]
-    assert (kept[1].why, kept[1].answer) == (PRINTS_OTHER_VALUES, Answer.GOOD)
+    assert (kept[1].reason, kept[1].answer) == (Reason.OTHER_VALUES, Answer.GOOD)
 
 
 def test_values_that_differ_from_run_to_run_are_clean_only_if_a_build_prints_them_twice() -> None:
@@ -57,7 +53,7 @@ def test_values_that_differ_from_run_to_run_are_clean_only_if_a_build_prints_the
 
 def test_another_output_than_the_right_one_of_other_runs_is_wrong() -> None:
     """The same program on the same build: one of the outputs is not the program's."""
-    right = msgspec.structs.replace(see("1.0", Outcome.PASS, ""), why=PRINTS_EXPECTED)
+    right = msgspec.structs.replace(see("1.0", Outcome.PASS, ""), reason=Reason.PRINTS_EXPECTED)
     other = msgspec.structs.replace(OTHER, version="1.0", ended=Exited(code=0))
     elsewhere = msgspec.structs.replace(other, version="1.1")
     crashed = msgspec.structs.replace(other, ended=Exited(code=1))

@@ -8,7 +8,7 @@ import pytest
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE, TWINS_DIFFER
+from runners.core.failure.oracle import ASSERTION
 from runners.core.protocol import (
     Claim,
     ClaimKind,
@@ -18,6 +18,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Reason,
     Signature,
     Testcase,
     TestcaseKind,
@@ -45,7 +46,7 @@ def judge_agreement(name: str, **seen: object) -> Verdict:
     return judge(Evidence(plan=plan, observations=tuple(runs), findings=(finding,)))
 
 
-@pytest.mark.parametrize("seen", [{"signature": COMPARED}, {"why": PRINTS_OTHER_REFERENCE}])
+@pytest.mark.parametrize("seen", [{"signature": COMPARED}, {"reason": Reason.OTHER_REFERENCE}])
 def test_a_library_refutes_a_formula_of_the_testcase(seen: dict[str, object]) -> None:
     for name in ("NumPy", "ONNX"):
         verdict = judge_agreement(name, **seen)
@@ -123,24 +124,24 @@ def compile_twice(*flags: str) -> Plan:
     return msgspec.structs.replace(WRONG_VALUE, testcase=testcase, device="vmvx")
 
 
-def observe_twins(why: str) -> tuple[Observation, ...]:
-    return tuple(observe(one, Outcome.MATCH, toolchain="iree", device="vmvx", why=why) for one in ORDER)
+def observe_twins(reason: Reason) -> tuple[Observation, ...]:
+    return tuple(observe(one, Outcome.MATCH, toolchain="iree", device="vmvx", reason=reason) for one in ORDER)
 
 
 def test_two_devices_of_the_testcase_that_differ_support_the_report() -> None:
     """At most one of the results is right. Other flags may change what the program means."""
     targets = compile_twice("--iree-hal-target-backends=vmvx", "--iree-hal-target-backends=llvm-cpu")
     assert (
-        judge(Evidence(plan=targets, observations=observe_twins(TWINS_DIFFER), findings=())).kind
+        judge(Evidence(plan=targets, observations=observe_twins(Reason.TWINS_DIFFER), findings=())).kind
         is VerdictKind.CONFIRMED
     )
     assert (
-        judge(Evidence(plan=targets, observations=observe_twins("seen"), findings=())).kind
+        judge(Evidence(plan=targets, observations=observe_twins(Reason.AS_QUOTED), findings=())).kind
         is VerdictKind.INCONCLUSIVE
     )
     levels = compile_twice("--iree-opt-level=O0", "--iree-opt-level=O3")
     assert (
-        judge(Evidence(plan=levels, observations=observe_twins(TWINS_DIFFER), findings=())).kind
+        judge(Evidence(plan=levels, observations=observe_twins(Reason.TWINS_DIFFER), findings=())).kind
         is VerdictKind.INCONCLUSIVE
     )
 

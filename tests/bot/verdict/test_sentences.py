@@ -11,8 +11,18 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.judge import judge
 from bot.verdict.rules.phrases import name_all, name_releases
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, KINDS, CallFault, Rule
-from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
+from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, KINDS, CallFault, ControlEnd, Rule
+from runners.core.protocol import (
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Reason,
+    Variant,
+)
 from tests.support.observed import PLAN, observe
 from tests.support.sentences import find_false_claims
 
@@ -201,7 +211,7 @@ def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
 def test_a_wrong_call_is_stated(fault: CallFault, known: dict[str, object], said: str) -> None:
     finding = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence={**known, "call_fault": fault.value})
     assert describe_finding(finding) == said
-    mended = {**finding.evidence, "control": "the command mended: the failure is gone"}
+    mended = {**finding.evidence, "control_end": ControlEnd.FAILURE_GONE.value}
     put_right = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence=mended)
     assert describe_finding(put_right) == f"{said}; with only that put right, the failure is gone"
 
@@ -279,7 +289,7 @@ def test_a_reference_says_what_it_compared(name: str, said: str) -> None:
 
 def test_a_run_that_only_compiled_is_no_clean_run() -> None:
     """It has a behaviour, a sign and words of its own."""
-    compiled = observe("1.0", Outcome.UNAVAILABLE, why="compiles; no cuda device here", ended=Exited(code=1))
+    compiled = observe("1.0", Outcome.UNAVAILABLE, reason=Reason.COMPILES_WITHOUT_DEVICE, ended=Exited(code=1))
     _, (row,) = merge_rows([compiled])
     (tally,) = row.cells[0].tallies
     assert tally.describe() == "🟦 compiles, not run"

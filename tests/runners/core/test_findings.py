@@ -9,10 +9,12 @@ from hypothesis import given, strategies as st
 
 from runners.core.findings import (
     CONTROL,
+    CONTROL_END,
     KINDS,
     ORIGIN,
     REFUTED_BY,
     Blame,
+    ControlEnd,
     Settles,
     add_refutation,
     get_blame,
@@ -62,7 +64,12 @@ def test_a_guest_cannot_claim_actions_of_the_host(kind: FindingKind) -> None:
 @pytest.mark.parametrize("kind", FROM_GUEST)
 def test_a_guest_cannot_write_the_host_s_evidence(kind: FindingKind) -> None:
     """A guest could otherwise claim a clean control, and suppress the refutation."""
-    forged = {REFUTED_BY: "nothing", CONTROL: "it runs cleanly", ORIGIN: "testcase"}
+    forged = {
+        REFUTED_BY: "nothing",
+        CONTROL: "it runs cleanly",
+        CONTROL_END: ControlEnd.FAILURE_GONE,
+        ORIGIN: "testcase",
+    }
     (found,) = read_findings(line(kind, evidence=forged))
     assert found.evidence == {ORIGIN: "testcase"}
     assert add_refutation(found).evidence[REFUTED_BY] not in ("", "nothing")

@@ -6,14 +6,19 @@ from collections import Counter
 
 import pytest
 
-from runners.core.findings import CONTROL, ORIGIN
+from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, ControlEnd
 from runners.core.protocol import Exited, Observation, Outcome, Signalled
 from runners.core.toolchain.memory_fills import decide_origin
 from tests.support.observed import observe
 
 
-def find_origin(*prints: tuple[str, str], unjudged: bool = True, crashes: bool = False) -> tuple[str, str]:
-    """Return origin and control. ``prints`` are a fill with what its first run prints; the others print ``1``."""
+def find_origin(
+    *prints: tuple[str, str], unjudged: bool = True, crashes: bool = False
+) -> tuple[str, str, str | None]:
+    """Return the origin, the control and its end.
+
+    ``prints`` are a fill with what its first run prints; the others print ``1``.
+    """
     told, asked = dict(prints), Counter[str]()
 
     def run(fill: str) -> Observation:
@@ -23,13 +28,13 @@ def find_origin(*prints: tuple[str, str], unjudged: bool = True, crashes: bool =
         return observe("1.0", outcome, ended=Signalled(code=11) if crashes else Exited(code=0), excerpt=text)
 
     _, evidence = decide_origin(run)
-    return evidence[ORIGIN], evidence[CONTROL]
+    return evidence[ORIGIN], evidence[CONTROL], evidence.get(CONTROL_END)
 
 
 def test_another_output_with_another_constant_blames_the_testcase() -> None:
     """Each of the two constants runs twice."""
-    origin, control = find_origin(("fill-highest", "3.4e38"))
-    assert origin == "testcase"
+    origin, control, end = find_origin(("fill-highest", "3.4e38"))
+    assert (origin, end) == ("testcase", ControlEnd.FILL_IS_PRINTED)
     assert "filled with 0 the testcase prints one output, twice" in control
 
 
@@ -46,4 +51,5 @@ def test_another_output_with_another_constant_blames_the_testcase() -> None:
 )
 def test_outputs_that_do_not_decide_blame_no_party(prints: list[tuple[str, str]], how: dict[str, bool]) -> None:
     """A time in the output differs without any fault, and a judged run has an outcome to compare."""
-    assert find_origin(*prints, **how)[0] == "unknown"
+    origin, _, end = find_origin(*prints, **how)
+    assert (origin, end) == ("unknown", None)

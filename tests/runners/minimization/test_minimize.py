@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.errors import NotReducible
-from runners.core.failure.oracle import get_answer
+from runners.core.failure.outcomes import get_answer
 from runners.core.protocol import (
     Claim,
     ClaimKind,

@@ -23,10 +23,9 @@ from bot.verdict.rules.untestable import describe_hardware, describe_moved, is_o
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
-from runners.core.failure.oracle import PRINTS_EXPECTED, PRINTS_SIMILAR
+from runners.core.failure.outcomes import is_rejected
 from runners.core.failure.printed.output import are_equal_lines, split_lines
-from runners.core.failure.rejection import is_rejected
-from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Variant
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Reason, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -42,7 +41,7 @@ def judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
-    if {seen.why for seen in evidence.list_originals() if seen.answer is Answer.GOOD} == {PRINTS_SIMILAR}:
+    if {seen.reason for seen in evidence.list_originals() if seen.answer is Answer.GOOD} == {Reason.PRINTS_SIMILAR}:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
@@ -277,7 +276,7 @@ def judge_clean_port(evidence: Evidence) -> Verdict | None:
     good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
     quoted = plan.claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH) and plan.claim.signature is not None
     agree = quoted and len(good) > 1 and set(answers.values()) <= {Answer.GOOD, Answer.SKIP}
-    same = agree or all(seen.notation_only or seen.why == PRINTS_EXPECTED for seen in ported)
+    same = agree or all(seen.notation_only or seen.reason is Reason.PRINTS_EXPECTED for seen in ported)
     answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
     if not (answered and refused and clean and same):
         return None
@@ -285,7 +284,7 @@ def judge_clean_port(evidence: Evidence) -> Verdict | None:
     once: tuple[Ground, ...] = ()
     if all(seen.notation_only for seen in ported):
         how = "with its notation adapted, it runs cleanly"
-    elif all(seen.why == PRINTS_EXPECTED for seen in ported if seen.answer is Answer.GOOD):
+    elif all(seen.reason is Reason.PRINTS_EXPECTED for seen in ported if seen.answer is Answer.GOOD):
         how = "ported, it prints what the report expects"
     else:
         how, once = "ported to a newer API, it runs cleanly", (Ground.SEEN_ONCE,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
-from runners.core.failure.rejection import is_rejected
+from runners.core.failure.outcomes import is_rejected
 from runners.core.protocol import ClaimKind, Exited, Observation, Outcome
 from runners.toolchains import find_toolchain
 

@@ -9,9 +9,8 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.not_reproduced.facts import only_compiles
 from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.failure.oracle import COUNTED
 from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, read_operations
-from runners.core.protocol import ClaimKind, Observation
+from runners.core.protocol import ClaimKind, Observation, Reason
 from runners.toolchains import find_toolchain
 
 
@@ -85,7 +84,7 @@ def _list_made(ended: Sequence[Observation]) -> dict[str, tuple[str, ...]]:
     """Return the numbers of things that builds make, as text, with the builds; empty unless each run shows one."""
     found: dict[str, tuple[str, ...]] = {}
     for seen in ended:
-        if seen.signature is None or not seen.why.startswith(COUNTED):
+        if seen.signature is None or seen.reason is not Reason.COUNTED:
             return {}
         at = found.get(seen.signature.message, ())
         found[seen.signature.message] = at if seen.version in at else (*at, seen.version)

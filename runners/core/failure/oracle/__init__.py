@@ -1,4 +1,4 @@
-"""Classify a run: how the run ended × the reporter's claim → outcome, with a reason in words. Pure.
+"""Classify a run: how the run ended × the reporter's claim → outcome, with a reason. Pure.
 
 Only ``match`` counts as bad and only ``pass`` as good:
 
@@ -20,16 +20,6 @@ ran to its end        ``match`` if the report is about a missing error, or if th
 from __future__ import annotations
 
 from runners.core.failure.oracle.classify import classify_run
-from runners.core.failure.oracle.completed import (
-    ACCEPTED,
-    COUNTED,
-    KEEPS,
-    PRINTS_EXPECTED,
-    PRINTS_OTHER_REFERENCE,
-    PRINTS_SIMILAR,
-    TWINS_DIFFER,
-)
-from runners.core.failure.oracle.failed import REFUSED
 from runners.core.failure.oracle.outcome import (
     ASSERTION,
     CHECKS,
@@ -39,30 +29,20 @@ from runners.core.failure.oracle.outcome import (
     Classification,
     Drift,
     OracleContext,
-    get_answer,
     get_last_output,
     is_about_values,
 )
 
 __all__ = [
-    "ACCEPTED",
     "ASSERTION",
     "CHECKS",
     "COMPILER_DIAGNOSTIC",
-    "COUNTED",
-    "KEEPS",
     "OUTPUT",
-    "PRINTS_EXPECTED",
-    "PRINTS_OTHER_REFERENCE",
-    "PRINTS_SIMILAR",
     "READ_BACK",
-    "REFUSED",
-    "TWINS_DIFFER",
     "Classification",
     "Drift",
     "OracleContext",
     "classify_run",
-    "get_answer",
     "get_last_output",
     "is_about_values",
 ]

@@ -16,6 +16,7 @@ from runners.core.protocol import (
     NotRun,
     Outcome,
     OutOfMemory,
+    Reason,
     Signalled,
     Signature,
     StepResult,
@@ -28,13 +29,15 @@ def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleConte
     claim = context.claim
     match ended:
         case NotRun(why=why, cause=cause):
-            return Classification(outcome=Outcome.INFRA if cause == "infra" else Outcome.UNAVAILABLE, why=why)
+            outcome = Outcome.INFRA if cause == "infra" else Outcome.UNAVAILABLE
+            return Classification(outcome=outcome, reason=Reason.NOT_RUN, why=why)
         case OutOfMemory(limit_bytes=limit):
             claimed = claim.kind is ClaimKind.MEMORY or (
                 claim.signature is not None and claim.signature.type in ("out-of-memory", "MemoryError")
             )
             return Classification(
                 outcome=Outcome.MATCH if claimed else Outcome.OUT_OF_MEMORY,
+                reason=Reason.OUT_OF_MEMORY,
                 why=f"used more than {limit / 2**30:.1f} GiB of memory" + (", as reported" if claimed else ""),
                 signature=Signature(type="out-of-memory"),
             )
@@ -43,6 +46,7 @@ def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleConte
             hang = claim.kind in (ClaimKind.HANG, ClaimKind.SLOW)
             return Classification(
                 outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
+                reason=Reason.TIMED_OUT,
                 why=f"{limit_reached}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
                 signature=parse_signature(get_last_output(steps), context.vocabulary, ended),
             )

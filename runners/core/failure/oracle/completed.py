@@ -28,18 +28,8 @@ from runners.core.failure.printed.pairs import (
 from runners.core.failure.printed.program import compare_programs, find_kept_operation, find_other_operation
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
-from runners.core.protocol import Claim, ClaimKind, Outcome, Signature, StepResult
+from runners.core.protocol import Claim, ClaimKind, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.products import Product
-
-ACCEPTED = "runs to its end without an error, as reported"
-"""Reason of a bad run, if the report is about a missing error."""
-PRINTS_EXPECTED = "prints what the report expects"
-PRINTS_SIMILAR = "prints a similar program, and not the one that the report calls wrong"
-"""Reason of a clean run whose program is similar to the one that the report calls wrong."""
-
-
-KEEPS = "keeps an operation of the testcase, which the quoted program lacks: "
-"""Prefix of the reason of a clean run; the operation's name follows. The report's program lost this operation."""
 
 
 def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -51,29 +41,36 @@ def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> C
         swallowed = parse_signature(everything, context.vocabulary)
         if swallowed is not None and is_same_failure(claim.signature, swallowed, context):
             return Classification(
-                outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
+                outcome=Outcome.MATCH,
+                reason=Reason.AS_QUOTED,
+                why="prints the reported failure, though it exits with 0",
+                signature=swallowed,
             )
         if (caught := _classify_caught(everything, context)) is not None:
             return caught
     if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
-        # Good and bad runs may print the quoted output, so the check decides.
-        return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that failed holds")
+        # The quoted output may occur in good and bad runs alike, so the check decides.
+        why = "runs to its end, and the check that failed holds"
+        return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
     match claim.kind:
         case ClaimKind.WRONG_RESULT if twins := read_twins(claim, steps, context.vocabulary, context.compilers):
             return _classify_twins(claim, twins)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
         case ClaimKind.ACCEPTED:
-            return Classification(outcome=Outcome.MATCH, why=ACCEPTED)
+            why = "runs to its end without an error, as reported"
+            return Classification(outcome=Outcome.MATCH, reason=Reason.ACCEPTED, why=why)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG if prints_other_array(stdout, claim.expected):
             why = "runs to its end without the reported failure, and prints other values than the report expects"
-            return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
+            return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.PRINTS_UNKNOWN, why=why)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
-            return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+            why = "runs to its end without the reported failure"
+            return Classification(outcome=Outcome.PASS, reason=Reason.ENDS_WELL, why=why)
         case ClaimKind.COUNT:
             return _classify_count(steps, context)
         case ClaimKind.SLOW | ClaimKind.MEMORY:
-            return Classification(outcome=Outcome.PASS, why="runs to its end; what it takes is compared by release")
+            why = "runs to its end; what it takes is compared by release"
+            return Classification(outcome=Outcome.PASS, reason=Reason.ENDS_WELL, why=why)
         case _ as never:
             assert_never(never)
 
@@ -85,18 +82,20 @@ def _classify_caught(printed: str, context: OracleContext) -> Classification | N
     show a clean run.
     """
     if context.drift is not None and context.caught:
-        return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why)
+        return Classification(outcome=Outcome.INCOMPATIBLE, reason=Reason.API_MOVED, why=context.drift.why)
     told = split_tokens(context.claim.signature.message, context.renames) if context.claim.signature else ()
     rows = printed.splitlines()[:MAX_ROWS] if context.caught and len(told) >= MIN_WORDS else ()
     if any(" ".join(told) in " ".join(split_line(row, context)) for row in rows):
         why = "prints the reported failure, which it caught"
-        return Classification(outcome=Outcome.MATCH, why=why, signature=context.claim.signature)
+        return Classification(
+            outcome=Outcome.MATCH, reason=Reason.AS_QUOTED, why=why, signature=context.claim.signature
+        )
     message = next(iterate_caught(printed, context.caught), None)
     if message is None:
         return None
     signature = parse_signature(message, context.vocabulary) or Signature(type=CAUGHT, message=message[:500])
     why = "catches another failure than the reported one, and ends well"
-    return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
+    return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.CATCHES_ANOTHER, why=why, signature=signature)
 
 
 MAX_ROWS = 400
@@ -128,17 +127,22 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.WRONG:
             return Classification(
                 outcome=Outcome.MATCH,
+                reason=Reason.PRINTS_WRONG,
                 why="prints what the report calls wrong",
                 signature=make_output_signature(claim),
             )
         case Reading.RIGHT:
-            return Classification(outcome=Outcome.PASS, why=PRINTS_EXPECTED)
+            why = "prints what the report expects"
+            return Classification(outcome=Outcome.PASS, reason=Reason.PRINTS_EXPECTED, why=why)
         case Reading.CHANGED:
-            return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+            why = "no longer prints what the report calls wrong"
+            return Classification(outcome=Outcome.PASS, reason=Reason.PRINTS_CHANGED, why=why)
         case Reading.SIMILAR:
-            return Classification(outcome=Outcome.PASS, why=PRINTS_SIMILAR)
+            why = "prints a similar program, and not the one that the report calls wrong"
+            return Classification(outcome=Outcome.PASS, reason=Reason.PRINTS_SIMILAR, why=why)
         case Reading.UNKNOWN if context.checks_itself and not _quotes_last_row(claim.actual, stdout):
-            return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
+            why = "runs to its end, and its own checks hold"
+            return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
         case Reading.UNKNOWN if context.rows and (
             told := _classify_comparison(judge_rows(stdout, claim.actual, context.rows))
         ):
@@ -148,25 +152,31 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.UNKNOWN if (told := _classify_rows(stdout, claim.actual)) is not None:
             return told
         case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
-            return Classification(
-                outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
-            )
+            why = "runs to its end; the report names no failure to look for"
+            return Classification(outcome=Outcome.PASS, reason=Reason.NOTHING_NAMED, why=why)
         case Reading.UNKNOWN if not claim.expected and (
             kept := find_kept_operation(stdout, actual=claim.actual, given=context.given)
         ):
-            return Classification(outcome=Outcome.PASS, why=f"{KEEPS}{kept}")
+            return Classification(
+                outcome=Outcome.PASS,
+                reason=Reason.KEEPS_OPERATION,
+                why=f"keeps an operation of the testcase, which the quoted program lacks: {kept}",
+                detail=kept,
+            )
         case Reading.UNKNOWN if not claim.expected and (
             other := find_other_values(everything, context.vocabulary, actual=claim.actual)
             or find_other_operation(stdout, actual=claim.actual)
         ):
             return Classification(
                 outcome=Outcome.OTHER_FAILURE,
+                reason=Reason.PRINTS_UNKNOWN,
                 why="runs to its end and prints other values than the report quotes",
                 signature=Signature(type=OUTPUT, message=other),
             )
         case Reading.UNKNOWN:
             return Classification(
                 outcome=Outcome.OTHER_FAILURE,
+                reason=Reason.PRINTS_UNKNOWN,
                 why="runs to its end, but neither testcase nor report shows whether the output is right",
             )
         case _ as never:
@@ -177,9 +187,12 @@ def _classify_attribute(claim: Claim, is_wrong: bool, shown: str) -> Classificat
     """Return the outcome of a run by the one attribute that the report quotes."""
     if is_wrong:
         why = "prints what the report calls wrong"
-        return Classification(outcome=Outcome.MATCH, why=why, signature=make_output_signature(claim))
+        return Classification(
+            outcome=Outcome.MATCH, reason=Reason.PRINTS_WRONG, why=why, signature=make_output_signature(claim)
+        )
     return Classification(
         outcome=Outcome.OTHER_FAILURE,
+        reason=Reason.PRINTS_UNKNOWN,
         why="runs to its end and prints other values than the report quotes",
         signature=Signature(type=OUTPUT, message=shown),
     )
@@ -192,7 +205,7 @@ def _quotes_last_row(actual: str, stdout: str) -> bool:
 
 
 PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
-"""Reason of a bad run that prints its result beside a reference."""
+"""Message of the signature of a run that prints its result beside another reference."""
 
 
 def _classify_pair(stdout: str) -> Classification | None:
@@ -209,33 +222,33 @@ def _classify_comparison(reading: Reading) -> Classification | None:
     match reading:
         case Reading.WRONG:
             signature = Signature(type=OUTPUT, message=PRINTS_OTHER_REFERENCE)
-            return Classification(outcome=Outcome.MATCH, why=PRINTS_OTHER_REFERENCE, signature=signature)
+            return Classification(
+                outcome=Outcome.MATCH,
+                reason=Reason.OTHER_REFERENCE,
+                why=PRINTS_OTHER_REFERENCE,
+                signature=signature,
+            )
         case Reading.RIGHT:
-            return Classification(outcome=Outcome.PASS, why="prints the same result as its own reference")
+            why = "prints the same result as its own reference"
+            return Classification(outcome=Outcome.PASS, reason=Reason.SAME_REFERENCE, why=why)
         case Reading.CHANGED | Reading.SIMILAR | Reading.UNKNOWN:
             return None
-
-
-TWINS_DIFFER = "its runs print different results, as reported"
-"""Reason of a bad run, if the testcase runs one program in several ways."""
 
 
 def _classify_twins(claim: Claim, results: Sequence[str]) -> Classification:
     """Return the outcome of runs of one program whose results differ in the report."""
     if len(results) == 1:
-        return Classification(outcome=Outcome.PASS, why="its runs print the same, unlike in the report")
+        why = "its runs print the same, unlike in the report"
+        return Classification(outcome=Outcome.PASS, reason=Reason.TWINS_AGREE, why=why)
     lines = zip_longest(*(one.splitlines() for one in results), fillvalue="")
     differing = next((line for line in lines if len(set(line)) > 1), ())
     signature = Signature(type=OUTPUT, message=" and ".join(differing)[:200])
     return Classification(
         outcome=Outcome.MATCH,
-        why=TWINS_DIFFER,
+        reason=Reason.TWINS_DIFFER,
+        why="its runs print different results, as reported",
         signature=make_output_signature(claim) if claim.actual else signature,
     )
-
-
-COUNTED = "compiles to "
-"""Prefix of the reason of a run in which things were counted."""
 
 
 def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -249,7 +262,7 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
     printed = steps[-1].stdout if steps and not steps[-1].truncated else ""
     if product is None or not printed.strip():
         why = "compiles; nothing shows how many things the compiler makes"
-        return Classification(outcome=Outcome.OTHER_FAILURE, why=why)
+        return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.NOT_COUNTED, why=why)
     made = len(product.made.findall(printed) or product.formed.findall(printed))
     actual, expected = product.read(claim.actual), product.read(claim.expected)
     shown = product.describe(made)
@@ -261,11 +274,13 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
     else:
         wrong = made >= actual if actual > expected else made <= actual
     if wrong:
-        return Classification(outcome=Outcome.MATCH, why=f"{COUNTED}{shown}, as reported", signature=signature)
+        why = f"compiles to {shown}, as reported"
+        return Classification(outcome=Outcome.MATCH, reason=Reason.COUNTED, why=why, signature=signature)
     if made == expected:
-        return Classification(outcome=Outcome.PASS, why=f"{COUNTED}{shown}, as the report expects")
-    why = f"{COUNTED}{shown}, which the report does not speak of"
-    return Classification(outcome=Outcome.OTHER_FAILURE, why=why, signature=signature)
+        why = f"compiles to {shown}, as the report expects"
+        return Classification(outcome=Outcome.PASS, reason=Reason.COUNTED, why=why)
+    why = f"compiles to {shown}, which the report does not speak of"
+    return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.COUNTED, why=why, signature=signature)
 
 
 def _reads(product: Product, claim: Claim) -> bool:

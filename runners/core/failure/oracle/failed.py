@@ -26,7 +26,7 @@ from runners.core.failure.oracle.told import MIN_WORDS, is_described, is_same_fa
 from runners.core.failure.parse import NATIVE, find_exception_before_crash, is_relay, parse_signature
 from runners.core.failure.printed.output import read_output
 from runners.core.failure.printed.reading import Reading
-from runners.core.protocol import Claim, ClaimKind, Ended, Exited, Outcome, Signature, StepResult
+from runners.core.protocol import Claim, ClaimKind, Ended, Exited, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.failures import FailureVocabulary
 
 STATUS = "exit code "
@@ -64,8 +64,10 @@ class Failure:
         """True if the report contains the message of this failure."""
         return is_told(self.claim.told, self.seen, self.text, self.context)
 
-    def conclude(self, outcome: Outcome, why: str, signature: Signature | None = None) -> Classification:
-        return Classification(outcome=outcome, why=why, signature=signature or self.seen)
+    def conclude(
+        self, outcome: Outcome, reason: Reason, why: str, signature: Signature | None = None
+    ) -> Classification:
+        return Classification(outcome=outcome, reason=reason, why=why, signature=signature or self.seen)
 
 
 def classify_failed(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
@@ -75,7 +77,8 @@ def classify_failed(ended: Ended, steps: Sequence[StepResult], context: OracleCo
     answer = next((one for one in answers if one is not None), None)
     if answer is not None:
         return answer
-    return failure.conclude(Outcome.OTHER_FAILURE, f"fails, but differently: {_describe_difference(failure)}")
+    why = f"fails, but differently: {_describe_difference(failure)}"
+    return failure.conclude(Outcome.OTHER_FAILURE, Reason.FAILS_DIFFERENTLY, why)
 
 
 def _read_failure(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Failure:
@@ -92,7 +95,7 @@ def _read_failure(ended: Ended, steps: Sequence[StepResult], context: OracleCont
 
 def _lacks_needed_flag(failure: Failure) -> Classification | None:
     needed = failure.context.needed
-    return None if needed is None else failure.conclude(Outcome.INCOMPATIBLE, needed.why)
+    return None if needed is None else failure.conclude(Outcome.INCOMPATIBLE, Reason.NEEDS_FLAG, needed.why)
 
 
 def _fails_as_quoted(failure: Failure) -> Classification | None:
@@ -101,14 +104,16 @@ def _fails_as_quoted(failure: Failure) -> Classification | None:
         return None
     likeness = compare_signatures(reported, seen, context.vocabulary, context.renames)
     if likeness.score >= SAME:
-        return failure.conclude(Outcome.MATCH, f"the reported failure: {likeness.why}")
+        return failure.conclude(Outcome.MATCH, Reason.AS_QUOTED, f"the reported failure: {likeness.why}")
     if failure.chain and (also := _find_in_record(reported, failure.steps, context)) is not None:
-        return failure.conclude(Outcome.MATCH, f"the reported failure led to {seen.type}", also)
+        return failure.conclude(Outcome.MATCH, Reason.AS_QUOTED, f"the reported failure led to {seen.type}", also)
     before = find_exception_before_crash(failure.text, context.vocabulary) if seen.type in NATIVE else None
     if before is not None and is_same_failure(reported, before, context):
-        return failure.conclude(Outcome.MATCH, f"the reported failure, and then {seen.type}", before)
+        return failure.conclude(
+            Outcome.MATCH, Reason.AS_QUOTED, f"the reported failure, and then {seen.type}", before
+        )
     if _is_printed(reported, seen, failure.text, context, recorded=bool(failure.chain)):
-        return failure.conclude(Outcome.MATCH, "the reported message is in the output")
+        return failure.conclude(Outcome.MATCH, Reason.AS_QUOTED, "the reported message is in the output")
     return None
 
 
@@ -124,7 +129,8 @@ def _prints_invalid_program(failure: Failure) -> Classification | None:
     quoted = (row.partition("error: ")[2] for row in failure.claim.told.splitlines())
     if split_tokens(failure.seen.message) not in [split_tokens(one) for one in quoted if one]:
         return None
-    return failure.conclude(Outcome.MATCH, "prints a program that it refuses, with the error that the report quotes")
+    why = "prints a program that it refuses, with the error that the report quotes"
+    return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, why)
 
 
 def _fails_as_told(failure: Failure) -> Classification | None:
@@ -133,30 +139,34 @@ def _fails_as_told(failure: Failure) -> Classification | None:
     if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED:
         return None
     if failure.is_told:
-        return failure.conclude(Outcome.MATCH, "the report holds the words of this failure")
+        return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, "the report holds the words of this failure")
     if failure.context.drift is None and claim.signature is None and is_described(claim, seen.message):
-        return failure.conclude(Outcome.MATCH, "the report describes this failure")
+        return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, "the report describes this failure")
     if claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
-        return failure.conclude(Outcome.MATCH, f"crashes ({seen.type}), as reported")
+        return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, f"crashes ({seen.type}), as reported")
     return None
 
 
 def _lacks_device(failure: Failure) -> Classification | None:
     context, quoted = failure.context, failure.claim.signature
     if context.device_trouble:
-        return failure.conclude(Outcome.INFRA, context.device_trouble)
+        return failure.conclude(Outcome.INFRA, Reason.DEVICE_FAULT, context.device_trouble)
     if not context.missing_device:
-        return None
+        part = context.missing_part
+        return None if part is None else failure.conclude(Outcome.UNAVAILABLE, Reason.LACKS_PART, part)
     compiled = len(failure.steps) > 1
     if compiled and quoted is not None and quoted.type == COMPILER_DIAGNOSTIC:
         why = f"compiles, and the report fails while compiling; {context.missing_device}"
-        return failure.conclude(Outcome.PASS, why)
-    return failure.conclude(Outcome.UNAVAILABLE, ("compiles; " if compiled else "") + context.missing_device)
+        return failure.conclude(Outcome.PASS, Reason.PAST_COMPILING, why)
+    if compiled:
+        why = f"compiles; {context.missing_device}"
+        return failure.conclude(Outcome.UNAVAILABLE, Reason.COMPILES_WITHOUT_DEVICE, why)
+    return failure.conclude(Outcome.UNAVAILABLE, Reason.NO_DEVICE, context.missing_device)
 
 
 def _meets_moved_name(failure: Failure) -> Classification | None:
     drift = failure.context.drift
-    return None if drift is None else failure.conclude(Outcome.INCOMPATIBLE, drift.why)
+    return None if drift is None else failure.conclude(Outcome.INCOMPATIBLE, Reason.API_MOVED, drift.why)
 
 
 def _gets_past_compiling(failure: Failure) -> Classification | None:
@@ -169,9 +179,9 @@ def _gets_past_compiling(failure: Failure) -> Classification | None:
         return None
     if failure.is_told:
         why = "compiles, and then ends with another failure that the report quotes"
-        return failure.conclude(Outcome.MATCH, why)
+        return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, why)
     why = f"compiles, and the report fails while compiling; then it ends with {describe_type(failure.seen.type)}"
-    return failure.conclude(Outcome.PASS, why)
+    return failure.conclude(Outcome.PASS, Reason.PAST_COMPILING, why)
 
 
 def _prints_told_check(failure: Failure) -> Classification | None:
@@ -180,7 +190,7 @@ def _prints_told_check(failure: Failure) -> Classification | None:
     if not own or failure.claim.kind is ClaimKind.ACCEPTED or not failure.is_told:
         return None
     why = "the testcase's own check fails, and the report holds what it prints"
-    return failure.conclude(Outcome.MATCH, why)
+    return failure.conclude(Outcome.MATCH, Reason.CHECK_FAILS, why)
 
 
 def _prints_quoted_values(failure: Failure) -> Classification | None:
@@ -192,13 +202,14 @@ def _prints_quoted_values(failure: Failure) -> Classification | None:
     if reading is not Reading.WRONG or not _reaches_last_row(claim.actual, stdout):
         return None
     why = f"prints what the report calls wrong, and then ends with {describe_type(failure.seen.type)}"
-    return failure.conclude(Outcome.MATCH, why, make_output_signature(claim))
+    return failure.conclude(Outcome.MATCH, Reason.PRINTS_WRONG, why, make_output_signature(claim))
 
 
 def _ends_as_wished(failure: Failure) -> Classification | None:
     if failure.claim.kind is not ClaimKind.ACCEPTED or not _is_missed_error(failure):
         return None
-    return failure.conclude(Outcome.PASS, f"{REFUSED}{describe_type(failure.seen.type)}")
+    why = f"refuses it, as the report expects: {describe_type(failure.seen.type)}"
+    return failure.conclude(Outcome.PASS, Reason.REFUSED, why)
 
 
 def _fails_own_check(failure: Failure) -> Classification | None:
@@ -214,7 +225,7 @@ def _fails_own_check(failure: Failure) -> Classification | None:
     by_status = script and kind.startswith(STATUS) and kind != _REFUSED_CALL
     if not by_status and kind not in CHECKS:
         return None
-    return failure.conclude(Outcome.MATCH, "the testcase's own check of the result fails")
+    return failure.conclude(Outcome.MATCH, Reason.CHECK_FAILS, "the testcase's own check of the result fails")
 
 
 _QUESTIONS = (
@@ -307,8 +318,6 @@ def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> 
     return alone is not None and is_same_failure(reported, alone, context)
 
 
-REFUSED = "refuses it, as the report expects: "
-"""Prefix of the reason of a run that ends with the error whose absence is reported."""
 MIN_SHARED = 2
 """Minimum number of words shared by an error and the report of its absence. Other errors share fewer."""
 

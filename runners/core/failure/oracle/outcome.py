@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
+from runners.core.failure.outcomes import get_answer
 from runners.core.failure.parse import WRONG_OUTPUT
 from runners.core.findings import Moved
-from runners.core.protocol import Answer, Claim, Exited, Observation, Outcome, PrintedRow, Signature, StepResult
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    Exited,
+    Observation,
+    Outcome,
+    PrintedRow,
+    Reason,
+    Signature,
+    StepResult,
+)
 from runners.core.toolchain.failures import FailureVocabulary
 
 COMPILER_DIAGNOSTIC = "mlir-error"
@@ -52,6 +62,8 @@ class OracleContext:
     """The flag that the build needs to read the input, if the testcase lacks it. Then a failure is not evidence."""
     missing_device: str | None = None
     """The sentence of `find_missing_device` for this output."""
+    missing_part: str | None = None
+    """The sentence of `find_missing_part` for this output."""
     device_trouble: str | None = None
     """The sentence of `find_device_trouble` for this output."""
     checks_itself: bool = False
@@ -71,36 +83,19 @@ class OracleContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
-    """The outcome of a run, the reason in words, and the observed failure."""
+    """The outcome of a run, the reason for it, and the observed failure."""
 
     outcome: Outcome
+    reason: Reason
     why: str
+    """The reason in words, for people."""
+    detail: str = ""
+    """As `Observation.detail`."""
     signature: Signature | None = None
 
     @property
     def answer(self) -> Answer:
         return get_answer(self.outcome)
-
-
-def get_answer(outcome: Outcome) -> Answer:
-    """Return whether an outcome is evidence for the failure, against it, or neither."""
-    match outcome:
-        case Outcome.MATCH:
-            return Answer.BAD
-        case Outcome.PASS:
-            return Answer.GOOD
-        case (
-            Outcome.OTHER_FAILURE
-            | Outcome.COMPILED
-            | Outcome.TIMEOUT
-            | Outcome.OUT_OF_MEMORY
-            | Outcome.INCOMPATIBLE
-            | Outcome.UNAVAILABLE
-            | Outcome.INFRA
-        ):
-            return Answer.SKIP
-        case _ as never:
-            assert_never(never)
 
 
 def get_last_output(steps: Sequence[StepResult]) -> str:

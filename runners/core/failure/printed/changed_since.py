@@ -14,14 +14,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.program import MIN_OPERATIONS, Operation, read_operations
 from runners.core.failure.printed.program_runs import Program, is_unjudged, list_runs, read_programs
-from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan, Reason
 
-AS_WRONG_BUILD = "prints the program that {} prints, which the report calls wrong"
-AS_CHANGED = "prints another program than {}, whose program the report calls wrong"
 MIN_WORD_CHARS = 4
 
 
@@ -72,7 +69,7 @@ def find_change(plan: Plan, observations: Sequence[Observation]) -> Change | Non
 
 def _find_wrong_build(plan: Plan, runs: Sequence[Observation]) -> str:
     """Return the newest build that prints the wrong program; empty if none is known."""
-    bad = {seen.version for seen in runs if seen.answer is Answer.BAD and not is_marked_by_change(seen)}
+    bad = {seen.version for seen in runs if seen.answer is Answer.BAD and seen.reason is not Reason.CHANGED_SINCE}
     if bad:
         return next(version for version in reversed(plan.order) if version in bad)
     quoted = (plan.claim.actual, plan.claim.expected)
@@ -93,19 +90,14 @@ def mark_by_change(plan: Plan, observations: Sequence[Observation]) -> tuple[Obs
     def mark(seen: Observation) -> Observation:
         program = programs[seen.version] if seen in runs and is_unjudged(seen) else ()
         if program == change.before:
-            why = AS_WRONG_BUILD.format(change.wrong)
-            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+            why = f"prints the program that {change.wrong} prints, which the report calls wrong"
+            return judge_again(seen, Outcome.MATCH, Reason.CHANGED_SINCE, why)
         if program == change.after:
-            why = AS_CHANGED.format(change.wrong)
-            return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=why)
+            why = f"prints another program than {change.wrong}, whose program the report calls wrong"
+            return judge_again(seen, Outcome.PASS, Reason.CHANGED_SINCE, why)
         return seen
 
     return tuple(map(mark, observations))
-
-
-def is_marked_by_change(seen: Observation) -> bool:
-    """True for a run that counts because of a change of the printed program."""
-    return seen.why.startswith((AS_WRONG_BUILD.partition("{}")[0], AS_CHANGED.partition("{}")[0]))
 
 
 def _is_whole_program(quoted: str) -> bool:

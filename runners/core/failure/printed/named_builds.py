@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.output import Line, are_equal_lines, split_lines
-from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Plan, Variant
-
-PRINTS_AS_GOOD = "prints what {} prints, which the report calls good"
-PRINTS_AS_BAD = "prints what {} prints, which the report is about, and not what {} prints, which it calls good"
+from runners.core.protocol import ClaimKind, Exited, Observation, Outcome, Plan, Reason, Variant
 
 
 def mark_by_named_builds(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
@@ -36,11 +32,12 @@ def mark_by_named_builds(plan: Plan, observations: Sequence[Observation]) -> tup
     def mark(seen: Observation) -> Observation:
         printed = _read_run(plan, seen)
         if printed is not None and are_equal_lines(printed, wrong):
-            why = PRINTS_AS_BAD.format(reported, good)
-            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+            why = f"prints what {reported} prints, which the report is about"
+            why += f", and not what {good} prints, which it calls good"
+            return judge_again(seen, Outcome.MATCH, Reason.NAMED_BUILD, why)
         if printed is not None and are_equal_lines(printed, right):
-            why = PRINTS_AS_GOOD.format(good)
-            return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=why)
+            why = f"prints what {good} prints, which the report calls good"
+            return judge_again(seen, Outcome.PASS, Reason.NAMED_BUILD, why)
         return seen
 
     return tuple(map(mark, observations))

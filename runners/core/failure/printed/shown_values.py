@@ -10,13 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import msgspec
-
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.output import NUMBER_PATTERN
-from runners.core.protocol import Answer, Claim, ClaimKind, Exited, Observation, Outcome, Plan, Testcase, Variant
-
-PRINTS_AS_SHOWN = "prints the values that the report shows, as {} does, which the report is about"
-PRINTS_OTHER_SHOWN = "prints other values that the report shows, and not those that {} prints"
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Exited,
+    Observation,
+    Outcome,
+    Plan,
+    Reason,
+    Testcase,
+    Variant,
+)
 
 _NUMBER = re.compile(rf"(?<![\w.])(?:{NUMBER_PATTERN}|True|False)(?!\w)", re.I)
 MAX_ROW = 64
@@ -61,11 +68,11 @@ def mark_by_shown_values(plan: Plan, observations: Sequence[Observation]) -> tup
         as_reported = all(contains_row(values, row) for row in wrong)
         as_expected = expected is not None and contains_row(values, expected)
         if as_reported and not as_expected:
-            why = PRINTS_AS_SHOWN.format(reported)
-            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+            why = f"prints the values that the report shows, as {reported} does, which the report is about"
+            return judge_again(seen, Outcome.MATCH, Reason.SHOWN_VALUES, why)
         if as_expected and not as_reported:
-            why = PRINTS_OTHER_SHOWN.format(reported)
-            return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=why)
+            why = f"prints other values that the report shows, and not those that {reported} prints"
+            return judge_again(seen, Outcome.PASS, Reason.SHOWN_VALUES, why)
         return seen
 
     return tuple(map(mark, observations))

@@ -14,16 +14,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
+from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.program import read_operations
 from runners.core.failure.printed.program_runs import is_unjudged, list_runs, read_programs
-from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Plan
+from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
-AS_COMPLAINED = "prints a program with what the report complains of, or without what it asks for"
-AS_WANTED = "prints a program with what the report asks for, or without what it complains of"
-TOLD = frozenset({AS_COMPLAINED, AS_WANTED})
-"""Reasons of runs that were judged by program parts that the report names."""
 MAX_PARTS = 60
 MAX_PART_CHARS = 200
 MIN_PART_CHARS = 3
@@ -69,8 +64,10 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
         if seen not in runs or not is_unjudged(seen) or seen.version not in marks:
             return seen
         if marks[seen.version]:
-            return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=AS_COMPLAINED)
-        return msgspec.structs.replace(seen, outcome=Outcome.PASS, answer=Answer.GOOD, why=AS_WANTED)
+            why = "prints a program with what the report complains of, or without what it asks for"
+            return judge_again(seen, Outcome.MATCH, Reason.TOLD_PARTS, why)
+        why = "prints a program with what the report asks for, or without what it complains of"
+        return judge_again(seen, Outcome.PASS, Reason.TOLD_PARTS, why)
 
     return tuple(map(mark, observations))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.findings import CONTROL, NOT_CLEAN, ORIGIN
+from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, ControlEnd
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
 from runners.core.toolchain.claims import read_findings
 from runners.core.toolchain.diagnosis import Diagnosis, Failure, Means
@@ -61,12 +61,14 @@ def _run_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means
         case Outcome.MATCH:
             return tuple(one for one in found if one not in claimed)
         case Outcome.PASS:
+            end = ControlEnd.FAILURE_GONE
             ran = f"with this call in the place of the old one the testcase runs cleanly on {version}"
         case _:
-            ran = f"with this call in its place the testcase does not fail as reported on {version}, {NOT_CLEAN}"
+            end = ControlEnd.NOT_CLEAN
+            ran = f"with this call in its place the testcase does not fail as reported on {version}, nor pass"
+    shown = {CONTROL: ran, CONTROL_END: end.value}
     return tuple(
-        msgspec.structs.replace(one, evidence={**one.evidence, CONTROL: ran}) if one in claimed else one
-        for one in found
+        msgspec.structs.replace(one, evidence={**one.evidence, **shown}) if one in claimed else one for one in found
     )
 
 

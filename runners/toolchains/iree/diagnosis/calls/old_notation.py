@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.failure.rejection import refuses_text
+from runners.core.failure.outcomes import refuses_text
 from runners.core.findings import CallFault
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall

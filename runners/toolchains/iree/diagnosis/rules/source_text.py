@@ -10,9 +10,9 @@ from typing import assert_never
 
 import msgspec
 
-from runners.core.findings import CONTROL, ORIGIN, Blame
+from runners.core.findings import CONTROL, CONTROL_END, CONTROL_ENDS, ORIGIN, Blame, ControlEnd
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome
-from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, describe_absence
+from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, find_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
 from runners.toolchains.iree.diagnosis.rules.lookups import find_lookup
@@ -48,14 +48,14 @@ def _can_compile(failure: Failure, means: Means) -> bool:
 def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase with this operand repaired. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
-    gone = describe_absence(control, failure.seen)
+    gone = find_absence(control, failure.seen)
     unjudged = failure.seen.outcome is Outcome.OTHER_FAILURE and failure.seen.ended == Exited(code=0)
     if gone is None or (unjudged and control.excerpt == failure.seen.excerpt):
         return Diagnosis(controls=(control,))
     return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
 
 
-def _blame_operand(fault: Fault, failing: Observation, gone: str) -> Finding:
+def _blame_operand(fault: Fault, failing: Observation, end: ControlEnd) -> Finding:
     is_step = fault.extent is None
     right = fault.instead
     evidence: dict[str, object] = {
@@ -66,10 +66,11 @@ def _blame_operand(fault: Fault, failing: Observation, gone: str) -> Finding:
         "instead": right,
         "version": failing.version,
         ORIGIN: Blame.TESTCASE.value,
-        CONTROL: f"{fault.operation} with {right} instead: {gone}",
+        CONTROL: f"{fault.operation} with {right} instead: {CONTROL_ENDS[end]}",
+        CONTROL_END: end.value,
     }
     return Finding(
         kind=FindingKind.UNDEFINED_OPERAND if is_step else FindingKind.OUT_OF_BOUNDS_ACCESS,
-        summary=f"{fault}; with {right} for that operand {gone}",
+        summary=f"{fault}; with {right} for that operand {CONTROL_ENDS[end]}",
         evidence=evidence if is_step else {**evidence, "extent": fault.extent, "axis": fault.axis},
     )

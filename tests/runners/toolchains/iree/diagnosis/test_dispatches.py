@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from runners.core.failure.oracle import get_answer
+from runners.core.failure.outcomes import get_answer
 from runners.core.failure.tensor_difference import Tensor, find_differing_values
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import ComparedRun

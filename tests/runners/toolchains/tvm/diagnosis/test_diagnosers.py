@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from runners.core.findings import ControlEnd
 from runners.core.protocol import FindingKind, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure, Means
 from runners.core.toolchain.guest import is_launch_step, make_launch_step
@@ -65,6 +66,7 @@ def test_a_claimed_call_is_run() -> None:
     means, ran = scripted(Outcome.PASS, CALL)
     (found,) = diagnose_once(DIAGNOSERS, failure(), means).findings
     assert ran[0].steps[0] == make_launch_step("tvm.diagnose", "repair", "r.py")
+    assert found.evidence["control_end"] == ControlEnd.FAILURE_GONE
     assert "runs cleanly on 1.0" in str(found.evidence["control"])
 
 
@@ -78,9 +80,10 @@ def test_a_call_without_effect_refutes_the_finding() -> None:
 def test_a_guest_cannot_claim_a_control_run() -> None:
     """The host replaces such a claim with its own observation."""
     forged = json.loads(CALL)
-    forged["evidence"]["control"] = "it runs cleanly"
+    forged["evidence"] |= {"control": "it runs cleanly", "control_end": "failure-gone"}
     means, _ = scripted(Outcome.OTHER_FAILURE, json.dumps(forged))
     (found,) = diagnose_once(DIAGNOSERS, failure(), means).findings
+    assert found.evidence["control_end"] == ControlEnd.NOT_CLEAN
     assert "does not fail as reported on 1.0, nor pass" in str(found.evidence["control"])
 
 

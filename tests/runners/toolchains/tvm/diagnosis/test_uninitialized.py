@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from runners.core.findings import ControlEnd
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.core.toolchain.guest import make_launch_step
@@ -62,6 +63,7 @@ def test_clean_with_one_constant_and_failing_with_another_blames_the_testcase() 
     assert found.evidence["origin"] == "testcase"
     assert run.fills == ["fill-zero", "fill-highest", "fill-zero", "fill-highest"]
     assert [one.changes for one in diagnosis.controls][:1] == [("what it never wrote filled with 0",)]
+    assert found.evidence["control_end"] == ControlEnd.FILL_DECIDES
     assert "filled with 0 the testcase runs cleanly, twice" in str(found.evidence["control"])
 
 
