@@ -106,12 +106,6 @@ class Reruns:
         """Return the number of different results."""
         return len({run.result for run in self.runs})
 
-    @property
-    def differ_with_seeds(self) -> bool:
-        """True if runs under one setup differ that gives seeds."""
-        seeded = {run.setup for run in self.runs if run.setup.seed is not None}
-        return any(len({run.result for run in self.find_runs(setup)}) > 1 for setup in seeded)
-
 
 @dataclass(slots=True)
 class _Series:

@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 
-from bot.verdict.finding_text import describe_finding
 from runners.core.conditions import USUAL, choose_conditions
 from runners.core.protocol import Ended, Exited, FindingKind, NotRun, Signalled, StepResult, TimedOut, Varied
 from runners.diagnosis.nondeterminism import (
@@ -99,20 +98,6 @@ def test_native_programs_are_not_asked_about_conditions_that_they_cannot_read(
     assert (found.cause, len(found.runs)) == (cause, runs)
     ends = rerun_varied(runner(lambda setup: prints("x", next(NUMBERS) % 2)), native=True, unsteady=True)
     assert ends.cause == "unknown"
-
-
-@pytest.mark.parametrize("seeded", [True, False], ids=["they differ", "they agree"])
-def test_a_finding_speaks_of_seeds_only_if_runs_with_seeds_differ(seeded: bool) -> None:
-    """Runs of a native program read no seed, and runs with seeds may all have ended alike."""
-
-    def behave(setup: Setup) -> tuple[Ended, str]:
-        return prints("x", next(NUMBERS) % 2 if setup.seed is None or seeded else 0)
-
-    found = describe_cause(rerun_varied(runner(behave), native=not seeded, unsteady=True), "0.27.0")
-    assert found is not None
-    assert found.evidence["cause"] == "unknown"
-    assert ("with seeds too" in found.summary) is seeded
-    assert ("with seeds too" in describe_finding(found)) is seeded
 
 
 def test_a_failure_known_to_be_flaky_is_rerun_longer() -> None:

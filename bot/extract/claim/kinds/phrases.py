@@ -140,7 +140,7 @@ SLOW = any_of(
 )
 TIME_OF_COMPILING = any_of(
     r"compil\w*[ -]times?\b|compil\w+ (?:\w+ ){0,2}(?:takes?|took|needs?|gets?|is|was) ",
-    r"(?:pass|passes|canonicali[sz]er?|iree-opt) (?:\w+ ){0,2}(?:takes?|took|runs? for|hangs?|never)",
+    r"(?:pass|passes|canonicali[sz]er?) (?:\w+ ){0,2}(?:takes?|took|runs? for|hangs?|never)",
     r"tak(?:es?|ing) (?:\w+ ){0,2}(?:\d|minutes|hours|seconds|forever|too long|very long)",
     r"(?:quadratic|exponential)(?:ly)?|blows? up",
 )
