@@ -64,6 +64,23 @@ PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
 NOT_CLEAN = "nor pass"
 """Text of `CONTROL` for a run that neither fails as reported nor is clean, and so is no proof."""
 
+MAX_EVIDENCE_DEPTH = 8
+"""Most levels of lists and objects in the evidence of a finding. A deeper nest ends readers that recurse."""
+
+
+def is_shallow(evidence: object) -> bool:
+    """True if ``evidence`` has at most `MAX_EVIDENCE_DEPTH` levels. Takes any depth itself."""
+    level = [evidence]
+    for _ in range(MAX_EVIDENCE_DEPTH + 1):
+        nested: list[object] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                nested += value.values()
+            elif isinstance(value, list | tuple):
+                nested += value
+        level = nested
+    return not level
+
 
 class Blame(StrEnum):
     TESTCASE = "testcase"
