@@ -214,6 +214,7 @@ def count_readings(comments: tuple[Comment, ...], monkeypatch: pytest.MonkeyPatc
     return sizes, extract_repro(NEEDS_FILE, comments=comments)
 
 
+@pytest.mark.thorough
 def test_replies_share_one_budget_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reply lets all text be read again, so the text so far counts again. The answer says what was left out."""
     sizes, found = count_readings(reply(*[60_000] * 5), monkeypatch)
@@ -230,6 +231,7 @@ def test_usual_replies_are_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [kind for kind, _ in list_missing(found)] == ["file"]
 
 
+@pytest.mark.thorough
 def test_replies_to_a_report_without_code_share_the_budget() -> None:
     """None of them is read again."""
     issue = make_issue("TVM fails for me.\n", comments=reply(*[60_000] * 5))
