@@ -44,12 +44,13 @@ from bot.suspects.commits_file import (
     read_commits_file,
 )
 from runners.cells.run import check_machine, run_cell
-from runners.core.errors import InfraError, UserError
+from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
 from runners.workbench import Workbench
 
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_CACHE_URL")
+UNJUDGED = "the results could not be judged, by a fault of Reprobot; the log of the workflow run shows where"
 
 
 def run_plan(issue: str | None, out: Path, settings: Path | None) -> None:
@@ -169,6 +170,13 @@ def run_report(
     forge = open_forge(os.environ) if case.run is not None else None
     refused: dict[str, str] = {}
     is_proven = True
+
+    def give_up(why: str) -> None:
+        actions.set_outputs(step, {"verdict": "", "comment-url": ""})
+        actions.add_summary(step, render_failure(why))
+        if forge is not None:
+            terminal.print_message(deliver_failure(forge, case, why).message)
+
     try:
         if forge is not None and step.run_id:
             run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
@@ -177,17 +185,23 @@ def run_report(
         read = read_results(results, job.cells, sha256, refused)
         ranking = read_ranking(results, case, sha256, is_proven=is_proven)
         report = judge_results(case, read, open_local_catalogue(), ranking=ranking)
+        written = save_report(report, Outputs(json=json, html=html, comment=comment))
     except (InfraError, UserError) as error:
-        actions.set_outputs(step, {"verdict": "", "comment-url": ""})
-        actions.add_summary(step, render_failure(str(error)))
-        if forge is not None:
-            terminal.print_message(deliver_failure(forge, case, str(error)).message)
+        give_up(str(error))
         raise
-    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    except Exception:  # results are claims of strangers: whatever they break, the issue gets an answer
+        give_up(UNJUDGED)
+        raise
     actions.add_summary(step, written.comment)
     url = ""
     if forge is not None:
-        delivery = deliver_report(forge, case, report)
+        try:
+            delivery = deliver_report(forge, case, report)
+        except ReprobotError:  # the forge refuses: what it took may be the answer
+            raise
+        except Exception:
+            give_up(UNJUDGED)
+            raise
         terminal.print_message(delivery.message)
         url = delivery.url
     actions.set_outputs(step, {"verdict": str(report.verdict.kind), "comment-url": url})

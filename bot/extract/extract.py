@@ -19,9 +19,18 @@ from bot.extract.command_line.written_inputs import add_writers
 from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_source_script, find_stored_files, shows_output_elsewhere
-from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
+from bot.extract.parsed_issue import (
+    MAX_BODY_BYTES,
+    ParsedIssue,
+    add_replies,
+    describe_unread,
+    has_code,
+    make_claim,
+    read_pieces,
+)
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.calls.module_call import extract_module_call
+from bot.extract.python.parse import forget_trees
 from bot.extract.python.reference.printed_rows import prints_results
 from bot.extract.python.testcase import extract_python
 from bot.extract.python.text_program import extract_text_program
@@ -47,14 +56,22 @@ from runners.core.toolchain.reports import CommandLineTools, DeviceText
 def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str, str] | None = None) -> Extraction:
     """Return the testcase of ``issue`` and the reporter's claim, or the reason why there is no testcase.
 
-    Pure, and linear in the size of the issue. ``toolchain`` overrides the toolchain that the text is about.
+    Pure, and linear in the size of the issue and its replies, of which `MAX_READ_CHARS` are read.
+
+    ``toolchain`` overrides the toolchain that the text is about.
     ``allowed`` extends the allow-list of imports (import name → distribution).
     """
     size = len(issue.body.encode(errors="replace"))
     if size > MAX_BODY_BYTES:
         reason = f"The issue has {size:,} bytes of text; at most {MAX_BODY_BYTES:,} are read. Please shorten it."
         return NoRepro(reason=reason, claim=Claim(), toolchain=toolchain)
-    issue = drop_hidden(issue)
+    try:
+        return _extract_issue(drop_hidden(issue), toolchain, allowed)
+    finally:
+        forget_trees()
+
+
+def _extract_issue(issue: Issue, toolchain: str | None, allowed: Mapping[str, str] | None) -> Extraction:
     parsed = read_pieces(issue, toolchain)
     found = _extract_text(parsed, allowed)
     if issue.attachments or issue.refused:
@@ -62,6 +79,9 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     found = _report_cut(parsed, found)
     if isinstance(found, Repro) and found.missing:
         found = _add_replies(parsed, found, allowed)
+    lacks = found.missing if isinstance(found, Repro) else not has_code(parsed.pieces)  # else no reply was asked for
+    if lacks and (unread := describe_unread(parsed)):
+        found = replace(found, missing=(*found.missing, Missing(kind=REST, name=unread)))
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
         defences = list_defences(issue.title, parsed.prose)

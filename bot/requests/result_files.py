@@ -12,31 +12,40 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from bot.verdict.rules.phrases import quote_span
-from runners.core.failure.outcomes import explains_outcome, get_answer
+from runners.core.failure.oracle import get_answer
+from runners.core.findings import KINDS, REFUTED_BY, is_shallow
 from runners.core.protocol import (
     SCHEMA,
     BuildRange,
     CellResult,
     Cost,
+    Finding,
     Investigation,
     JobCell,
     Observation,
     Plan,
+    RangeBuild,
     Smaller,
     Times,
+    count_lines,
 )
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
 MAX_SECONDS = 7 * 24 * 3600
+MAX_WEIGHT = 1e9
+"""Most weight of a build in a search, which is about the number of its commits: the sum must stay a number."""
+
+Word = TypeVar("Word")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +135,7 @@ def read_plain_file(folder: Path, name: str) -> bytes | str | None:
 def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
     """Return the result in ``data`` if it belongs to this cell of this plan, else a clause on why it does not.
 
-    The result's sentences about its sandbox are quoted, because the report shows them among our own sentences.
+    The result's sentences are quoted: the report shows them among our own.
     """
     try:
         result = msgspec.json.decode(data, type=CellResult)
@@ -135,8 +144,33 @@ def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | s
     fault = next(_find_faults(result, cell, plan_sha256), None)
     if fault is not None:
         return fault
-    conditions = tuple(quote_span(text) for text in result.seen.conditions)
-    return msgspec.structs.replace(result, seen=msgspec.structs.replace(result.seen, conditions=conditions))
+    return msgspec.structs.replace(result, seen=_quote_sentences(result.seen, cell.plan))
+
+
+def _quote_sentences(seen: Investigation, plan: Plan) -> Investigation:
+    """Put the sentences of a result into code spans, except those of our own closed sets."""
+    trail = seen.trail
+    if trail is not None and trail != plan.trail:
+        notes = tuple(quote_span(text) for text in trail.notes)
+        trail = msgspec.structs.replace(trail, notes=notes, over=quote_span(trail.over))
+    return msgspec.structs.replace(
+        seen,
+        conditions=tuple(quote_span(text) for text in seen.conditions),
+        trail=trail,
+        findings=tuple(map(_quote_refutation, seen.findings)),
+        observations=tuple(
+            msgspec.structs.replace(run, findings=tuple(map(_quote_refutation, run.findings)))
+            for run in seen.observations
+        ),
+    )
+
+
+def _quote_refutation(finding: Finding) -> Finding:
+    """Quote what would disprove a finding, unless it is the sentence of its kind."""
+    said = finding.evidence.get(REFUTED_BY)
+    if not said or said == KINDS[finding.kind].refuted_by:
+        return finding
+    return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: quote_span(str(said))})
 
 
 def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
@@ -148,6 +182,9 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
         yield "the result belongs to another plan"
     if result.problem:
         yield "the cell could not run: " + quote_span(result.problem)
+    own = (finding for run in result.seen.observations for finding in run.findings)
+    if not all(is_shallow(finding.evidence) for finding in (*result.seen.findings, *own)):
+        yield "the result contains evidence that is nested too deeply"  # and no reader below may recurse into it
     if _has_huge_number(msgspec.to_builtins(result)):
         yield "the result contains a number that no run can produce"
     seen = result.seen
@@ -219,30 +256,64 @@ def _is_planned_range(between: BuildRange, plan: Plan) -> bool:
         and all(0.5 <= belief < 1 for belief in beliefs)
         and 0 <= between.calibration <= 100
         and 0 < between.probes <= 10_000
-        and all(0 <= build.commits < 10_000_000 and _is_finite(build.weight) for build in between.builds)
+        and all(_is_plausible(build, plan) for build in between.builds)
         and all(earlier.commits <= later.commits for earlier, later in pairwise(between.builds))
         and between.repository in ("", find_toolchain(plan.testcase.toolchain).REPOSITORY)
     )
 
 
-def _is_finite(number: float) -> bool:
-    return math.isfinite(number) and number >= 0
+_BUILD = re.compile(
+    r"\d{1,9}(?:\.\d{1,9}){0,5}(?:(?:a|b|rc|\.dev|\.post)\d{1,12}){0,3}(?:\+(?:g?[0-9a-f.]{1,40}|cpu|cu\d{1,4}))?",
+    re.ASCII,
+)
+"""A version as builds have: ``3.10.0rc20251203``, ``0.26.1.post137+g1a2b3c4d5e6f``. It has no room for a message."""
+_COMMIT = re.compile(r"(?:[0-9a-f]{7,64})?", re.ASCII)
+
+
+def _is_plausible(build: RangeBuild, plan: Plan) -> bool:
+    """True for a build with a version, a commit and numbers that a list of builds can have: sentences name them."""
+    return (
+        (build.name in plan.order or _BUILD.fullmatch(build.name) is not None)
+        and _COMMIT.fullmatch(build.commit) is not None
+        and 0 <= build.commits < 10_000_000
+        and 0 <= build.weight <= MAX_WEIGHT
+    )
 
 
 def _is_planned_reduction(smaller: Smaller, cell: JobCell) -> bool:
-    """True if the plan asks for a smaller testcase, and this one has the plan's files, toolchain and releases."""
-    plan = cell.plan
+    """True if the plan asks for a smaller testcase, and this one has the plan's files, steps and releases.
+
+    A reduction removes commands and flags. Only the text of files is its own: the comment calls it data.
+    """
+    plan, made = cell.plan, smaller.testcase
     numbers = (smaller.before, smaller.after, smaller.probes, smaller.confirmed)
     return (
         cell.minimize
-        and smaller.testcase.toolchain == plan.testcase.toolchain
-        and smaller.testcase.files.keys() <= plan.testcase.files.keys()  # no file is new
+        and made.kind == plan.testcase.kind
+        and made.toolchain == plan.testcase.toolchain
+        and made.requirements == plan.testcase.requirements
+        and made.variables == plan.testcase.variables
+        and made.files.keys() <= plan.testcase.files.keys()  # no file is new
+        and _is_subsequence(made.steps, plan.testcase.steps, _has_fewer_flags)
+        and smaller.before == count_lines(plan.testcase)
+        and smaller.after == count_lines(made)
         and smaller.version in plan.order
         and smaller.control in ("", *plan.order)
         and smaller.device == plan.device
         and all(number >= 0 for number in numbers)
         and _is_duration(smaller.seconds)
     )
+
+
+def _is_subsequence(some: Sequence[Word], planned: Sequence[Word], matches: Callable[[Word, Word], bool]) -> bool:
+    """True if each of ``some`` matches one of ``planned``, in the same order."""
+    left = iter(planned)
+    return all(any(matches(one, other) for other in left) for one in some)
+
+
+def _has_fewer_flags(step: Sequence[str], planned: Sequence[str]) -> bool:
+    """True if ``step`` is the command ``planned`` without some of its flags (``-o`` goes with its word)."""
+    return step[:1] == planned[:1] and _is_subsequence(step, planned, str.__eq__)
 
 
 def count_allowed_runs(cell: JobCell) -> int:

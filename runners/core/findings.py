@@ -81,6 +81,23 @@ CONTROL_ENDS: Mapping[ControlEnd, str] = {
 }
 """The ends of a run with a repaired testcase, in words of a finding."""
 
+MAX_EVIDENCE_DEPTH = 8
+"""Most levels of lists and objects in the evidence of a finding. A deeper nest ends readers that recurse."""
+
+
+def is_shallow(evidence: object) -> bool:
+    """True if ``evidence`` has at most `MAX_EVIDENCE_DEPTH` levels. Takes any depth itself."""
+    level = [evidence]
+    for _ in range(MAX_EVIDENCE_DEPTH + 1):
+        nested: list[object] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                nested += value.values()
+            elif isinstance(value, list | tuple):
+                nested += value
+        level = nested
+    return not level
+
 
 class Blame(StrEnum):
     TESTCASE = "testcase"

@@ -808,6 +808,13 @@ class CellResult(Wire, frozen=True, kw_only=True):
     """The reason why no run was made, if the failure is our own."""
 
 
+def count_lines(testcase: Testcase) -> int:
+    """Count the lines of all files that are not blank, and the steps."""
+    return sum(bool(line.strip()) for text in testcase.files.values() for line in text.splitlines()) + len(
+        testcase.steps
+    )
+
+
 def digest_of(testcase: Testcase) -> str:
     """Return the sha256 of a testcase, all fields included. An approval names this digest."""
     return sha256(msgspec.json.encode(testcase, order="deterministic")).hexdigest()

@@ -18,7 +18,18 @@ import msgspec
 from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench
 from runners.core.errors import NotReducible
 from runners.core.failure.compare import SAME, compare_signatures
-from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
+from runners.core.protocol import (
+    Claim,
+    ClaimKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Smaller,
+    Testcase,
+    Variant,
+    count_lines,
+)
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.minimization.ddmin import Pieces, remove_pieces
 from runners.minimization.mlir import reduce_mlir
@@ -105,13 +116,6 @@ def minimize_testcase(
         seconds=round(clock() - began, 1),
         confirmed=confirmed,
         stopped=stopped,
-    )
-
-
-def count_lines(testcase: Testcase) -> int:
-    """Count the lines of all files that are not blank, and the steps."""
-    return sum(bool(line.strip()) for text in testcase.files.values() for line in text.splitlines()) + len(
-        testcase.steps
     )
 
 

@@ -165,6 +165,10 @@ class _RunningBwrap:
         return self.process.stderr.read().decode("utf-8", "replace").strip()[-500:]
 
 
+_KERNEL_COMMAND = "/proc/cmdline"
+"""The command line of the host's kernel: settings of the machine, and no business of a testcase."""
+
+
 @contextlib.contextmanager
 def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_RunningBwrap]:
     """Start bwrap, wait until its mounts are done and process 1 is in the group; kill everything on exit.
@@ -175,7 +179,8 @@ def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_Ru
     with contextlib.ExitStack() as stack:
         status, status_w = _open_pipe(stack)
         gate_r, gate = _open_pipe(stack)
-        files = {f"/{name}": _write_data_file(stack, text.encode()) for name, text in skeleton.ETC.items()}
+        texts = {**{f"/{name}": text for name, text in skeleton.ETC.items()}, _KERNEL_COMMAND: ""}
+        files = {path: _write_data_file(stack, text.encode()) for path, text in texts.items()}
         options = {"--json-status-fd": status_w.fileno(), "--block-fd": gate_r.fileno()}
         if seccomp.find_problem() is None:
             options["--seccomp"] = _write_data_file(stack, seccomp.compile_program())

@@ -89,6 +89,9 @@ def build_mount_options(
     for mount in mounts:
         bind = "--bind" if mount.writable else "--ro-bind"
         options += [*_make_parents(mount.guest), bind, str(mount.host), mount.guest]
+    own = ((path, path) for path in skeleton.list_host_mounts())
+    for path in skeleton.list_hidden([*own, *((str(mount.host), mount.guest) for mount in mounts)]):
+        options += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 

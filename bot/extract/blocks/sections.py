@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from bot.extract.vocabulary import any_word
 
@@ -31,6 +32,7 @@ class Cue(StrEnum):
     NONE = "none"
 
 
+@lru_cache(maxsize=1024)
 def classify_heading(heading: str) -> IssueSection:
     """Return the section that a heading announces.
 

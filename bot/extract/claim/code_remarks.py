@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from bot.extract.blocks.pieces import Kind, Piece
@@ -21,8 +22,9 @@ _NOT_SEEN = re.compile(
     r"\b(?:should|expect\w*|want\w*|works?|fine|ok|correct|instead|no longer|fixed|todo|if|unless|except|without)\b",
     re.I,
 )
-"""Words of a remark about another program, or about the expected behaviour."""
-_NAME = re.compile(r"[\w.]*(?:Error|Exception)\b|Check failed|Traceback")
+"""Words of a remark that is about another program, or about what ought to happen."""
+_NAME = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception)\b|Check failed|Traceback")
+"""Where a remark names its failure. A word is read from its beginning: a search from each letter is quadratic."""
 _VERB = re.compile(
     r"^(?:it |this |here |which |now )?"
     r"(?:raises?|throws?|gives?|fails?(?: with)?|crash(?:es)?(?: with)?|error|[-=]+>|got)[:\s]+",
@@ -39,10 +41,18 @@ def find_stated_failure(pieces: Sequence[Piece]) -> Signature | None:
             or len(piece.text) > MAX_CODE_CHARS
         ):
             continue
-        for remark in _list_remarks(piece.text):
-            found = parse_signature(_VERB.sub("", remark), ALL_FAILURES)
-            if found is not None and (found.message or found.type in NATIVE):
-                return found
+        if (found := find_in_code(piece.text)) is not None:
+            return found
+    return None
+
+
+@lru_cache(maxsize=16)
+def find_in_code(code: str) -> Signature | None:
+    """Return the first failure that ``code`` states. An extraction asks for it about five times."""
+    for remark in _list_remarks(code):
+        found = parse_signature(_VERB.sub("", remark), ALL_FAILURES)
+        if found is not None and (found.message or found.type in NATIVE):
+            return found
     return None
 
 

@@ -10,7 +10,7 @@ from bot.extract.blocks.pieces import Kind
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.accused import list_accused
 from bot.extract.claim.drawn_values import drop_drawn_values
-from bot.extract.claim.failure import find_caught, find_signature, list_wished
+from bot.extract.claim.failure import find_caught, list_wished
 from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.settle import Draft, settle_claim
 from bot.extract.claim.quoted_output import read_quoted_output
@@ -63,7 +63,7 @@ def _read_quoted(source: ClaimSource, good: tuple[str, ...]) -> Draft:
     actual = drop_drawn_values(_keep_results(actual), source.code)
     if "__version__" in source.code:  # the version of the build is not a result
         actual, expected = (_VERSION_ROW.sub("", text).strip("\n") for text in (actual, expected))
-    signature = find_signature(source.title, source.document, source.pieces) or find_caught(source.pieces)
+    signature = source.quoted or find_caught(source.pieces)
     return Draft(signature=signature, actual=actual, expected=expected)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.extract.blocks.markdown import Document
 from bot.extract.blocks.pieces import Kind, Piece
+from runners.core.protocol import Signature
 from runners.core.toolchain.facts import USUAL_PYTHON
 
 CODE = (Kind.PYTHON, Kind.DEFINITIONS)
@@ -24,6 +25,8 @@ class ClaimSource:
     """The files and commands of the testcase; empty without a testcase."""
     devices: tuple[str, ...]
     toolchain: str | None
+    quoted: Signature | None
+    """The failure that the issue quotes."""
 
 
 def join_prose(source: ClaimSource) -> str:

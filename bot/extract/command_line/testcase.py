@@ -86,12 +86,12 @@ def _drop_derived(
     Such a file is derived from the testcase, for comparison.
     """
     typed = "\n".join(piece.text for piece in pieces if piece.kind is Kind.SHELL)
-    lost = {
-        one.name
-        for one in workspace.missing
-        if one.kind == "file" and re.search(rf"[^\n]>\s{{0,4}}{re.escape(one.name)}(?!\S)", typed)
-    }
+    written = {found[1] for found in _REDIRECTED.finditer(typed)}
+    lost = {one.name for one in workspace.missing if one.kind == "file" and one.name in written}
     return _leave_out(calls, lost)
+
+
+_REDIRECTED = re.compile(r"(?<=[^\n]>)\s{0,4}([^\s>]\S*)")
 
 
 def _drop_further(calls: Sequence[LocatedCall], workspace: Workspace, parsed: ParsedIssue) -> Sequence[LocatedCall]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 
 from bot.extract.blocks.cut import drop_open_resources
@@ -47,6 +48,8 @@ class Workspace:
     """Functions of the input that were check tests. The rewritten functions return the checked values."""
     repairs: list[Repair] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
+    known: set[Missing | Repair] = field(default_factory=set)
+    """Those of the two lists: a command may name thousands of files."""
     makes_modules: bool = True
     """False if a crash reproducer replaces the input: then no step makes the module that later calls run."""
     steps: list[tuple[str, ...]] = field(default_factory=list)
@@ -67,12 +70,14 @@ class Workspace:
 
     def add_repair(self, kind: str, detail: str) -> None:
         entry = Repair(kind=kind, detail=detail[:400])
-        if entry not in self.repairs:
+        if entry not in self.known:
+            self.known.add(entry)
             self.repairs.append(entry)
 
     def add_missing(self, name: str) -> None:
         entry = Missing(kind="file", name=name[:200])
-        if entry not in self.missing:
+        if entry not in self.known:
+            self.known.add(entry)
             self.missing.append(entry)
 
     def list_programs(self) -> list[Piece]:
@@ -192,8 +197,9 @@ def pick_input(work: Workspace, name: str) -> Piece | None:
         return next(iter([*free, *work.inputs]), None)
     named = [p for p in work.inputs if p.name == name]
     if any(not is_dump(p) and not p.name for p in free):
-        named = [p for p in named if not is_dump(p)]  # the words above a dump may contain the command with its input
-    quoted = named or [p for p in work.inputs if _is_quoted(work.output, name, p)]
+        named = [p for p in named if not is_dump(p)]  # the words above a dump may hold the command with its input
+    quotes = [] if named else _find_quotes(work.output, name)
+    quoted = named or [p for p in work.inputs if quotes and _has_quoted_row(p, quotes)]
     if quoted or name in work.linked:
         return next(iter(quoted), None)
     free = [p for p in free if not p.name or not p.name.endswith(".mlir") or p.name not in work.output]
@@ -202,15 +208,29 @@ def pick_input(work: Workspace, name: str) -> Piece | None:
     return free[0] if free else None
 
 
-def _is_quoted(output: str, name: str, piece: Piece) -> bool:
-    """True if a diagnostic ``name:LINE:COL`` in ``output`` quotes line LINE of the piece."""
+def _find_quotes(output: str, name: str) -> list[tuple[int, str]]:
+    """Return line and row of the first diagnostics ``name:LINE:COL`` in ``output``."""
+    if f"{name}:" not in output:
+        return []  # a command may name thousands of files
+    ends = ((at, line, row) for at, line, row in _list_quotes(output) if at >= len(name))
+    return list(islice(((line, row) for at, line, row in ends if output.startswith(name, at - len(name))), 5))
+
+
+def _has_quoted_row(piece: Piece, quotes: Sequence[tuple[int, str]]) -> bool:
+    """True if one of ``quotes`` is the row of the piece at that line."""
     rows = piece.text.split("\n")
-    quotes = re.finditer(re.escape(name) + r":(\d{1,6}):\d{1,6}: [^\n]{0,2000}\n([^\n]{1,2000})", output)
-    for found in islice(quotes, 5):
-        line = int(found[1])
-        if 0 < line <= len(rows) and rows[line - 1].strip() and rows[line - 1].strip() == found[2].strip():
-            return True
-    return False
+    return any(
+        0 < line <= len(rows) and row.strip() and rows[line - 1].strip() == row.strip() for line, row in quotes
+    )
+
+
+@lru_cache(maxsize=4)
+def _list_quotes(output: str) -> tuple[tuple[int, int, str], ...]:
+    """Return each diagnostic above a row: the offset behind its file's name, its line, and the row."""
+    return tuple((found.start(), int(found[1]), found[2]) for found in _DIAGNOSTIC.finditer(output))
+
+
+_DIAGNOSTIC = re.compile(r":(\d{1,6}):\d{1,6}: (?=[^\n]{0,2000}\n([^\n]{1,2000}))")
 
 
 _FLAG_FILE = re.compile(r"^(--?[\w-]+=(?:[\w.-]+=)?@?)([\w.+-]+\.(\w+))$")

@@ -19,7 +19,7 @@ from bot.extract.python.complete import add_imports, bind_defaults, call_main, f
 from bot.extract.python.grouping import Unit, group_units, is_decoy, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
-from bot.extract.python.parse import parse_python
+from bot.extract.python.parse import parse_python, walk
 from bot.extract.split.session import SESSION
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
@@ -187,7 +187,7 @@ def collect_words(text: str) -> frozenset[str]:
 def _list_asked(code: str) -> frozenset[str]:
     """Return the names that a program uses from its packages, dotted, and its texts."""
     tree = parse_python(code)
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = list(walk(tree)) if tree is not None else []
     dotted = (ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute) and _is_dotted(node))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     asked = (name for name in dotted if not name.endswith(".__version__"))

@@ -13,7 +13,7 @@ from itertools import islice
 
 from bot.extract.blocks.cut import PYTHON_TOKEN
 from bot.extract.python.known_names import has_known_import
-from bot.extract.python.parse import parse_python, split_statements
+from bot.extract.python.parse import parse_python, split_statements, walk
 from bot.extract.types import Repair
 
 MAX_MENDED = 3
@@ -93,7 +93,7 @@ def _list_changes(text: str, first: int) -> Iterator[tuple[str, str]]:
 
 def _is_used(tree: ast.Module, bound: set[str]) -> bool:
     """True if the statement calls something, and all its names are known."""
-    nodes = list(ast.walk(tree))
+    nodes = list(walk(tree))
     if not any(isinstance(node, ast.Call) for node in nodes):
         return False
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
@@ -102,7 +102,7 @@ def _is_used(tree: ast.Module, bound: set[str]) -> bool:
 
 def _list_bound(tree: ast.Module) -> Iterable[str]:
     """Yield the names that a tree binds, in any scope."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name

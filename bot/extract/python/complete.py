@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bot.extract.python.grouping import Unit, list_entries
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import ModuleNames, find_files_read, read_dotted_name
-from bot.extract.python.parse import is_docstring, parse_python
+from bot.extract.python.parse import is_docstring, parse_python, walk
 from bot.extract.python.requirements import DISTRIBUTIONS, Imports, read_imports
 from bot.extract.types import ASSUME_VALUE, Missing, Repair
 from bot.extract.vocabulary import join_words, list_vocabularies, vocabulary_of
@@ -41,11 +41,11 @@ def bind_defaults(code: str, names: ModuleNames, toolchain: str, prose: str) -> 
     if tree is None or not defaults:
         return code, {}
     rows, repairs = code.split("\n"), {}
-    known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    known = {node.id for node in walk(tree) if isinstance(node, ast.Name)}
     for name, value in defaults.items():
-        users = (node for node in tree.body if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)))
+        users = (node for node in tree.body if any(isinstance(n, ast.Name) and n.id == name for n in walk(node)))
         user = next(users, None)
-        needed = {node.id for node in ast.walk(ast.parse(value)) if isinstance(node, ast.Name)}
+        needed = {node.id for node in walk(ast.parse(value)) if isinstance(node, ast.Name)}
         if user is None or not needed <= known:
             continue
         line = f"{name} = {value}"
@@ -64,7 +64,7 @@ def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[
     tree = parse_python(code)
     if tree is None:
         return code, ()
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {node.id for node in walk(tree) if isinstance(node, ast.Name)}
     rows, repairs = code.split("\n"), []
     for node in tree.body:
         if not isinstance(node, ast.Import | ast.ImportFrom) or node.lineno != node.end_lineno:
@@ -129,7 +129,7 @@ def _list_language_names(tree: ast.AST) -> frozenset[str]:
     """Return the names that languages define in decorated functions: ``allocate`` below ``@tvm.hybrid.script``."""
     decorators = (
         read_dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
     )
@@ -173,7 +173,7 @@ _OMITTED = join_words(lambda words: words.python.omitted_constants)
 
 def _find_missing_code(tree: ast.Module) -> Iterable[Missing]:
     """Yield the constants that a printed module leaves out, and the bodies and values elided to ``...``."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name in _OMITTED:
                 yield Missing(kind="code", name=f'{name}["{key}"]')

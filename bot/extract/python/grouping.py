@@ -12,7 +12,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import NO_NAMES, ModuleNames, list_imports, read_names
-from bot.extract.python.parse import parse_python
+from bot.extract.python.parse import parse_python, walk
 from bot.extract.vocabulary import join_words
 
 
@@ -57,7 +57,7 @@ def is_action(node: ast.stmt) -> bool:
         case ast.Expr(value=value):
             return not isinstance(value, ast.Constant)
         case ast.Assign(value=value) | ast.AnnAssign(value=value):
-            return value is not None and any(isinstance(n, ast.Call) for n in ast.walk(value))
+            return value is not None and any(isinstance(n, ast.Call) for n in walk(value))
         case _:
             return True
 
@@ -103,8 +103,8 @@ def _is_excerpt(unit: Unit) -> bool:
 
 
 def _has_elided_code(tree: ast.Module) -> bool:
-    """True if a function contains ``...`` beside other statements. A function of ``...`` alone is a stub."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.body) > 1)
+    """True if a function holds ``...`` beside other statements. A function of ``...`` alone is a stub."""
+    functions = (node for node in walk(tree) if isinstance(node, ast.FunctionDef) and len(node.body) > 1)
     return any(_is_ellipsis(statement) for function in functions for statement in function.body)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import CodeType
 
+from bot.extract.python.parse import parse_python, walk
 from bot.extract.vocabulary import join_words
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "WindowsError"}
@@ -37,10 +38,12 @@ def read_names(code: str) -> ModuleNames:
     The compiler itself resolves the scopes: the text is compiled, never run, and its instructions are read. The
     `symtable` module gives the same answer, in time quadratic in the number of functions.
     """
+    tree = parse_python(code)
+    if tree is None:
+        return NO_NAMES
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(code)
             top = compile(tree, "repro.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return NO_NAMES
@@ -63,7 +66,7 @@ def read_names(code: str) -> ModuleNames:
     unbound = used - bound - _BUILTINS
     if any(isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names) for n in tree.body):
         unbound = set()
-    order = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in unbound)
+    order = dict.fromkeys(n.id for n in walk(tree) if isinstance(n, ast.Name) and n.id in unbound)
     return ModuleNames(bound=frozenset(bound), free=tuple(order))
 
 
@@ -85,12 +88,12 @@ def list_imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
     """
     guarded = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Try) and node.handlers
         for statement in node.body
-        for inner in ast.walk(statement)
+        for inner in walk(statement)
     }
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, id(node) not in guarded
@@ -130,7 +133,7 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
     imported = dict(_find_imported_names(tree))
     read: dict[str, None] = {}
     written: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.List | ast.Tuple):
             written.update(_find_command_outputs(node, constants))
         if not isinstance(node, ast.Call):
@@ -157,8 +160,8 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
 
 
 def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, and the full name of the imported object."""
-    for node in ast.walk(tree):
+    """Yield each name that an import binds, and the full name of what it stands for."""
+    for node in walk(tree):
         match node:
             case ast.Import(names=names):
                 yield from ((one.asname, one.name) for one in names if one.asname)
@@ -265,7 +268,7 @@ def _opens_to_write(node: ast.Call) -> bool:
 
 
 def _find_string_constants(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             path = _read_path(node.value, {})
             if path is not None:

@@ -12,10 +12,13 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, islice
 
 MAX_STATEMENT_CHARS = 200_000
 """A longer statement is not parsed: the parser's memory grows with the length."""
+_SHORT, _LONG = 200, 66_000
+"""Lengths of the texts whose trees are kept: many short ones or few long ones. A tree takes hundreds of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +37,54 @@ class Statement:
 
 
 def parse_python(text: str) -> ast.Module | None:
-    """Return the syntax tree, or None if ``text`` is not Python. Never raises."""
-    if len(text) > MAX_STATEMENT_CHARS:
-        return None
+    """Return the syntax tree, or None if ``text`` is not Python. Never raises.
+
+    Many readers ask for the tree of the same text, and get the same tree: change no tree.
+    """
+    if len(text) > _LONG:
+        return _parse(text) if len(text) <= MAX_STATEMENT_CHARS else None
+    return _parse_short(text) if len(text) <= _SHORT else _parse_long(text)
+
+
+def _parse(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escapes in the reporter's strings
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
+
+
+_parse_short = lru_cache(maxsize=512)(_parse)
+_parse_long = lru_cache(maxsize=4)(_parse)
+
+
+def forget_trees() -> None:
+    """Free the trees of the texts that were parsed last: a dense text of 64 KB has a tree of 30 MB."""
+    _parse_short.cache_clear()
+    _parse_long.cache_clear()
+
+
+_NO_NODES = frozenset({"ctx", "id", "attr", "kind", "type_comment"})
+_BELOW = {
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _NO_NODES)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""The fields of each node that may hold nodes."""
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield ``node`` and every node below it except contexts, in the order of `ast.walk`, in a third of its time."""
+    found = [node]
+    for one in found:  # it grows meanwhile
+        for name in _BELOW[type(one)]:
+            value = getattr(one, name, None)
+            if isinstance(value, list):
+                found += [inner for inner in value if isinstance(inner, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+        yield one
 
 
 def is_docstring(node: ast.stmt) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.extract.python.names import is_stdlib, list_imports
+from bot.extract.python.parse import walk
 from bot.extract.vocabulary import list_vocabularies
 from runners.toolchains import find_toolchain
 
@@ -85,7 +86,7 @@ https://docs.pytorch.org/docs/stable/onnx_export.html"""
 
 def _find_exporters(tree: ast.AST) -> tuple[str, ...]:
     """Return the distributions that PyTorch needs for the calls that export a model."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr="export" | "dynamo_export", value=ast.Attribute(attr="onnx"))):
                 return EXPORTERS
@@ -94,7 +95,7 @@ def _find_exporters(tree: ast.AST) -> tuple[str, ...]:
 
 def _find_bounds(tree: ast.AST, bounds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the distributions whose versions a call limits, and the limit. Today's version may lack what it needs."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
             yield from bounds.get(name, {}).items()
@@ -103,7 +104,7 @@ def _find_bounds(tree: ast.AST, bounds: Mapping[str, Mapping[str, str]]) -> Iter
 def _list_modules(tree: ast.AST, submodules: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yield each imported module. ``from a import b`` yields ``a.b`` too if it is one of ``submodules``."""
     yield from list_imports(tree)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             inner = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from ((name, False) for name in inner if name in submodules)

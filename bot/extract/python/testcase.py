@@ -33,7 +33,7 @@ from bot.extract.python.calls.script_arguments import (
     needs_arguments,
     reads_arguments,
 )
-from bot.extract.python.parse import is_docstring
+from bot.extract.python.parse import is_docstring, parse_python, walk
 from bot.extract.python.reference.printed_rows import find_printed_rows
 from bot.extract.types import CALL, DEFINITIONS_ONLY, PRODUCT, Extraction, Missing, NoRepro, Repair, Repro
 from bot.extract.vocabulary import vocabulary_of
@@ -233,11 +233,9 @@ def print_values(code: str) -> tuple[str, tuple[int, ...]]:
 
 def _read_silent(code: str) -> list[ast.stmt]:
     """Return the statements of a program that prints and checks nothing; none for any other text."""
-    try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    nodes = [node for tree in body for node in ast.walk(tree)]
+    tree = parse_python(code)
+    body = tree.body if tree is not None else []
+    nodes = [node for statement in body for node in walk(statement)]
     tells = any(isinstance(node, ast.Assert) or _calls(node, "print") or _calls(node, "assert") for node in nodes)
     return [] if tells else body
 
@@ -334,7 +332,7 @@ def _compiles_definitions(program: Program, toolchain: str) -> bool:
     trees = [unit.tree for unit in program.units if unit.tree is not None]
     trees += [ast.parse(one.detail) for one in program.repairs if one.kind == "add-import"]
     aliases: set[str] = set()
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for tree in trees for node in walk(tree)):
         match node:
             case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in packages:
                 aliases.update(alias.asname or alias.name for alias in node.names)

@@ -26,8 +26,7 @@ def extract_text_program(parsed: ParsedIssue, toolchain: str) -> Repro | None:
     if words is None:
         return None
     blocks = [one for one in parsed.document.blocks if not one.comment and words.is_whole(one.text[:MAX_TEXT])]
-    claim = make_claim(parsed)
-    if not blocks or claim.kind not in (ClaimKind.ERROR, ClaimKind.CRASH):
+    if not blocks or make_claim(parsed).kind not in (ClaimKind.ERROR, ClaimKind.CRASH):
         return None
     quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
     only_reads = bool(_PARSER.search("\n".join((parsed.issue.title, parsed.prose, quoted))))

@@ -11,7 +11,7 @@ from bot.extract.blocks.kinds import classify_text, has_failure
 from bot.extract.blocks.pieces import Kind, Piece, cut_rows
 from bot.extract.python.brackets import mend_brackets
 from bot.extract.python.names import read_dotted_name
-from bot.extract.python.parse import Statement, is_docstring, parse_python, split_statements
+from bot.extract.python.parse import Statement, is_docstring, parse_python, split_statements, walk
 from bot.extract.python.repair import dedent_text, repair_text
 from bot.extract.types import DROP_CODE, Repair
 from bot.extract.vocabulary import any_of, list_vocabularies
@@ -31,7 +31,7 @@ def is_python_program(text: str, labelled: bool) -> bool:
 def _is_bare_value(node: ast.stmt) -> bool:
     """True for a statement such as ``f32=8``, which is as often printed as written."""
     return isinstance(node, ast.Assign | ast.Expr | ast.AnnAssign) and not any(
-        isinstance(inner, ast.Call | ast.Attribute) for inner in ast.walk(node)
+        isinstance(inner, ast.Call | ast.Attribute) for inner in walk(node)
     )
 
 
@@ -53,7 +53,7 @@ def is_substantive(node: ast.stmt) -> bool:
         case ast.Expr(value=ast.List() | ast.Tuple() | ast.Set() | ast.Dict()):
             return False  # ``[tensor(1.), tensor(2.)]`` is the printed value far more often than a statement
         case ast.Expr(value=value):
-            return any(isinstance(inner, ast.Call | ast.Await | ast.NamedExpr) for inner in ast.walk(value))
+            return any(isinstance(inner, ast.Call | ast.Await | ast.NamedExpr) for inner in walk(value))
         case ast.AnnAssign(value=None) | ast.Raise(exc=None):
             return False
         case _:
@@ -80,7 +80,7 @@ def has_effect(node: ast.stmt) -> bool:
             return False  # ``tvm.__version__`` at the end of a notebook's cell
         case _:
             pass
-    return not all(isinstance(inner, _PLAIN_VALUES) for inner in ast.walk(node))
+    return not all(isinstance(inner, _PLAIN_VALUES) for inner in walk(node))
 
 
 def split_python(piece: Piece, word: str) -> list[Piece]:
@@ -110,9 +110,7 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
 
 def _does_something(statement: Statement) -> bool:
     """True unless a statement only names values, as a printed ``f32=0.25`` seems to do."""
-    return statement.tree is None or any(
-        isinstance(node, _DOING) for outer in statement.body for node in ast.walk(outer)
-    )
+    return statement.tree is None or any(isinstance(node, _DOING) for outer in statement.body for node in walk(outer))
 
 
 _DOING = (
@@ -211,7 +209,7 @@ def _find_code(statements: Sequence[Statement]) -> tuple[int, int]:
 
 
 def _list_bound(statements: Sequence[Statement]) -> frozenset[str]:
-    nodes = (inner for one in statements for node in one.body for inner in ast.walk(node))
+    nodes = (inner for one in statements for node in one.body for inner in walk(node))
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
@@ -222,7 +220,7 @@ def _shows_value(statement: Statement, bound: frozenset[str]) -> bool:
     """
     if statement.tree is None or not all(isinstance(node, ast.Expr) for node in statement.body):
         return False
-    names = {inner.id for node in statement.body for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    names = {inner.id for node in statement.body for inner in walk(node) if isinstance(inner, ast.Name)}
     return bool(names) and names <= bound
 
 

@@ -15,7 +15,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
 from bot.extract.python.known_names import has_known_import
 from bot.extract.python.names import read_names
-from bot.extract.python.parse import Statement, iter_statements, parse_python
+from bot.extract.python.parse import Statement, iter_statements, parse_python, walk
 from bot.extract.python.repair import make_dedent_repair, make_straight_repair, straighten_row
 from bot.extract.split.session import read_argument, split_interpreter_session
 from bot.extract.split.spans import uncover_spans
@@ -103,9 +103,7 @@ def _make_only(found: Sequence[tuple[Prose, str]], kind: Kind = Kind.PYTHON) -> 
 
 def _is_program(span: str) -> bool:
     tree = parse_python(span) if len(span) <= MAX_SPAN_CHARS and _FIELD_NAME.search(span) else None
-    calls = tree is not None and any(
-        isinstance(node, ast.Call) and node.args + node.keywords for node in ast.walk(tree)
-    )
+    calls = tree is not None and any(isinstance(node, ast.Call) and node.args + node.keywords for node in walk(tree))
     return calls and all(has_known_import(name) for name in read_names(span).free)
 
 

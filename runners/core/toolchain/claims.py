@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from runners.core.findings import HOST_EVIDENCE, KINDS
+from runners.core.findings import HOST_EVIDENCE, KINDS, is_shallow
 from runners.core.protocol import Finding, FindingKind, Wire
 
 MAX_FINDINGS = 12
@@ -44,7 +44,7 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
             claimed = _LINES.decode(line)
         except (msgspec.MsgspecError, RecursionError):
             continue
-        if claimed.kind in claimable:
+        if claimed.kind in claimable and is_shallow(claimed.evidence):
             findings.append(
                 Finding(
                     kind=FindingKind(claimed.kind),

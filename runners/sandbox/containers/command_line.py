@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runners.core.toolchain.facts import NVIDIA
 from runners.sandbox import owner
+from runners.sandbox.containers import skeleton
 from runners.sandbox.containers.podman_store import build_client_environment
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec
 from runners.sandbox.limits.hard_limits import cap_limit
@@ -90,6 +91,14 @@ def build_podman_options(spec: SandboxSpec) -> list[str]:
     return ["--http-proxy=false", "--no-hosts", "--read-only-tmpfs=false", f"--timeout={seconds}"]
 
 
+def hide_paths(invocation: Invocation, mounts: Sequence[Mount]) -> list[str]:
+    """Return the option that hides what no testcase needs. docker has no such option, and gVisor ignores it."""
+    if invocation.client[0] != "podman" or invocation.own_kernel:
+        return []
+    hidden = skeleton.list_hidden((str(mount.host), mount.guest) for mount in mounts)
+    return [f"--security-opt=mask={':'.join(('/proc/cmdline', *hidden))}"]
+
+
 def list_devices(spec: SandboxSpec, specifications: Sequence[Path] = CDI_FOLDERS) -> list[str]:
     """Return values for ``--device``.
 
@@ -136,6 +145,7 @@ def build_command_line(
         *(["--rm", f"--cgroup-parent={parent}"] if parent is not None else []),
         *([f"--cidfile={cidfile}"] if cidfile is not None else []),
         *(build_podman_options(spec) if invocation.client[0] == "podman" else []),
+        *hide_paths(invocation, mounts),
         *build_limit_options(spec, grouped=parent is not None),
         *(f"--env={key}={value}" for key, value in environment.items()),
         *(f"--mount={render_mount(mount)}" for mount in mounts),

@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from runners.sandbox.limits import users
@@ -19,6 +20,9 @@ NAME = "reprobot-skeleton"
 
 SYSTEM_MOUNTS = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
 """Paths of the host that a dynamically linked program needs. Absent ones are left out."""
+
+HIDDEN = ("/usr/local/etc", "/usr/local/share/ca-certificates", "/usr/local/src", "/usr/src")
+"""Folders below mounted ones that no program of a testcase needs: configuration of the host, and sources."""
 
 SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Symbolic links into /usr on every merged-usr system."""
@@ -38,6 +42,17 @@ _SCRATCH = ("tmp", "work")
 def list_host_mounts() -> tuple[str, ...]:
     """Return the paths of `SYSTEM_MOUNTS` that this host has."""
     return tuple(path for path in SYSTEM_MOUNTS if Path(path).exists())
+
+
+def list_hidden(mounts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return where the folders of `HIDDEN` appear inside, for mounts of a path of the host at a path inside."""
+    folders = [path for path in map(Path, HIDDEN) if path.is_dir() and path.resolve() == path]
+    return [
+        str(Path(guest) / folder.relative_to(host))
+        for host, guest in mounts
+        for folder in folders
+        if folder.is_relative_to(host) and folder != Path(host)
+    ]
 
 
 def read_host_links() -> dict[str, str]:

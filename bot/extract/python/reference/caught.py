@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from itertools import islice
 
-from bot.extract.python.parse import parse_python
+from bot.extract.python.parse import parse_python, walk
 from runners.core.protocol import Testcase
 
 MAX_LABELS, MAX_LABEL = 20, 200
@@ -33,9 +33,9 @@ def list_caught_labels(code: str) -> tuple[str, ...]:
 
 
 def _iterate_labels(tree: ast.Module) -> Iterator[str]:
-    handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name)
+    handlers = (node for node in walk(tree) if isinstance(node, ast.ExceptHandler) and node.name)
     for handler in handlers:
-        for node in (inner for statement in handler.body for inner in ast.walk(statement)):
+        for node in (inner for statement in handler.body for inner in walk(statement)):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"):
                 continue
             label = _find_label(node, str(handler.name))
@@ -45,14 +45,14 @@ def _iterate_labels(tree: ast.Module) -> Iterator[str]:
 
 def _find_label(call: ast.Call, name: str) -> str | None:
     """Return the text before the exception ``name`` in a call of print; None if the call does not print it."""
-    if not any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(call)):
+    if not any(isinstance(one, ast.Name) and one.id == name for one in walk(call)):
         return None
     words = ""
     for argument in call.args:
         for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
             if isinstance(part, ast.Constant) and isinstance(part.value, str):
                 words += part.value
-            elif any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(part)):
+            elif any(isinstance(one, ast.Name) and one.id == name for one in walk(part)):
                 return words.rpartition("\n")[2].strip()[:MAX_LABEL]
             else:
                 return ""

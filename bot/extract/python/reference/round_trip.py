@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from bot.extract.python.parse import walk
 from bot.extract.python.reference.own_reference import MAX_NODES
 from runners.core.protocol import Testcase
 
@@ -27,7 +28,7 @@ def _list_checks(text: str) -> list[bool]:
     """Return for each comparison of two objects whether one side is the parsed text of the other."""
     try:
         tree = ast.parse(text)
-        nodes = list(ast.walk(tree))
+        nodes = list(walk(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     if len(nodes) > MAX_NODES:

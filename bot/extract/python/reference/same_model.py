@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from bot.extract.python.parse import walk
 from bot.extract.python.reference.own_reference import Origin, Program, list_references, read_program
 from runners.core.protocol import Testcase
 
@@ -60,7 +61,7 @@ def _list_exported(program: Program) -> tuple[set[str], set[str]]:
 
 def _calls_model(value: ast.AST, models: set[str], exported: set[str]) -> bool:
     """True if a value comes from a call of an exported model or program."""
-    for node in ast.walk(value):
+    for node in walk(value):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in models:
                 return True
@@ -75,7 +76,7 @@ def _calls_model(value: ast.AST, models: set[str], exported: set[str]) -> bool:
 
 def _runs_session(value: ast.AST, program: Program, compiled: set[str]) -> bool:
     """True if a value comes from ``run`` of a session whose model the compiler gets as well."""
-    for node in ast.walk(value):
+    for node in walk(value):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Call() as session, attr="run")):
                 if _names_of_session(session) & compiled:
@@ -94,7 +95,7 @@ def _names_of_session(value: ast.AST) -> set[str]:
     match value:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in SESSIONS:
             given = (*value.args, *(one.value for one in value.keywords))
-            return {inner.id for one in given for inner in ast.walk(one) if isinstance(inner, ast.Name)}
+            return {inner.id for one in given for inner in walk(one) if isinstance(inner, ast.Name)}
         case _:
             return set()
 

@@ -35,7 +35,8 @@ _ACCELERATOR = re.compile(
 
 
 def _choose_default(name: str, text: str) -> str | None:
-    return None if _ACCELERATOR.search(text) else _DEFAULTS.get(name)
+    default = _DEFAULTS.get(name)  # first: a program has thousands of names, and the search reads all of the text
+    return None if default is None or _ACCELERATOR.search(text) else default
 
 
 RELAY_HEADER = re.compile(r"\s{0,80}#\[version = \"[\d.]{1,20}\"\]\s{1,80}(?:def|type) ")
