@@ -21,8 +21,8 @@ from typing import TypeVar
 import msgspec
 
 from bot.verdict.rules.phrases import quote_span
-from runners.core.failure.oracle import get_answer
-from runners.core.findings import KINDS, REFUTED_BY, is_shallow
+from runners.core.failure.outcomes import explains_outcome, get_answer
+from runners.core.findings import CAUSES, KINDS, REFUTED_BY, is_shallow
 from runners.core.protocol import (
     SCHEMA,
     BuildRange,
@@ -166,9 +166,10 @@ def _quote_sentences(seen: Investigation, plan: Plan) -> Investigation:
 
 
 def _quote_refutation(finding: Finding) -> Finding:
-    """Quote what would disprove a finding, unless it is the sentence of its kind."""
+    """Quote what would disprove a finding, unless it is the sentence of its kind or of its cause."""
     said = finding.evidence.get(REFUTED_BY)
-    if not said or said == KINDS[finding.kind].refuted_by:
+    own = {KINDS[finding.kind].refuted_by, *(one.refuted_by for one in CAUSES.values())}
+    if not said or said in own:
         return finding
     return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: quote_span(str(said))})
 
