@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.printed.program_runs import list_runs, read_programs
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -40,11 +41,11 @@ def mark_by_shown_values(plan: Plan, observations: Sequence[Observation]) -> tup
     """Return the observations. Runs that print the shown values of the reported build are bad, those with others are
     good.
 
-    Nothing is marked if any run has an answer, or if runs of the reported build differ. A report that names no build
-    may be about any: then all builds must print the same.
+    Nothing is marked if any run has an answer, if runs of the reported build differ, or if runs print programs: their
+    numbers are sizes and places. A report that names no build may be about any: then all builds must print the same.
     """
     claim, newest = plan.claim, plan.order[-1]
-    asks = claim.kind is ClaimKind.WRONG_RESULT and claim.shown
+    asks = claim.kind is ClaimKind.WRONG_RESULT and claim.shown and not read_programs(list_runs(plan, observations))
     if not asks or any(seen.answer is not Answer.SKIP for seen in observations):
         return tuple(observations)
     reported = plan.reported or newest
