@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from bot.extract.command_line.filters import add_filter
 from bot.extract.vocabulary import any_of, list_tools
 
 MAX_COMMAND_CHARS = 32_000
@@ -84,6 +85,9 @@ class ToolCall:
     """The file redirected in; ``-`` for the output of the program before it in a pipe."""
     stdout: str = ""
     """The file redirected to; ``|`` for the next program in a pipe."""
+    filters: str = ""
+    """The filters behind the program, as shell text: ``2>&1 | grep x | head -1``. They never run here: they are shown
+    with the command, so that its output is the one that the report speaks of."""
     ignored: tuple[str, ...] = ()
     """Words before the program that are left out: environment variables, wrappers."""
     cut: str = ""
@@ -102,7 +106,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     text = _LOOP_OF_ROWS.sub(_unroll_rows, _INNER_CONTINUATION.sub("", text))
     for line in (single for joined in _join_lines(text) for single in _unroll_loop(joined)):
         stripped = _LEAD.sub("", line, count=1)
-        piped = False
+        piped = filtered = False
         if _WINDOWS_PATH.search(stripped):
             stripped = stripped.replace("\\", "/")
         for words in _split_commands(stripped):
@@ -111,10 +115,13 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
                 ignored += words[:1]
                 if piped:  # into a program that is left out (FileCheck): the output is not needed
                     calls[-1] = replace(calls[-1], stdout="")
+                if piped or filtered:
+                    calls[-1] = replace(calls[-1], filters=add_filter(calls[-1].filters, words))
+                filtered = bool((piped or filtered) and calls[-1].filters and words[-1] == "|")
                 piped = False
                 continue
             calls.append(call)
-            piped = call.stdout == "|"
+            piped, filtered = call.stdout == "|", False
     return calls, ignored
 
 
@@ -285,7 +292,10 @@ def _read_call(words: list[str], piped: bool) -> ToolCall | None:
                 stdout = target
             elif operator == "<":
                 stdin = target
-    return ToolCall(argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored))
+    merged = "2>&1" if stdout == "|" and "\0002>&1" in words else ""
+    return ToolCall(
+        argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored), filters=merged
+    )
 
 
 def _read_tool(word: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.forks import describe_fork, label_forks, list_forks
 from bot.verdict.grounds import Ground
 from bot.verdict.references import (
     DEFINITIONS,
@@ -37,12 +38,14 @@ from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Say of each version in the headline that is a fork that it is one. The table gives its commit."""
+    """Say of each fork in the headline whose copy of the compiler it is: its number alone is that of a release."""
     headline = verdict.headline
-    for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
+    toolchain, forks = evidence.plan.testcase.toolchain, list_forks(evidence.observations)
+    for version in forks:
         parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
-        headline = f"{'fork' if parts[0] else 'Fork'} {version}".join(parts)
-    return replace(verdict, headline=headline)
+        whose = f" ({words})" if (words := describe_fork(toolchain, version)) else ""
+        headline = f"{'fork' if parts[0] else 'Fork'} {version}{whose}".join(parts)
+    return replace(verdict, headline=label_forks(headline, forks))
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:

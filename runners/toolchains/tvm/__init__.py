@@ -188,6 +188,7 @@ def _make_bitblas(version: str) -> Bundle:
         distribution=f"bitblas=={version}",
         requirements=("decorator", "numpy<2", *_NEEDS, *COMPANIONS),
         path="bitblas/3rdparty/tvm/python",
+        title="BitBLAS",
         stubs=_make_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
     )
 
@@ -200,6 +201,7 @@ _TILELANG = Bundle(
     stubs=_make_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
     variables={"TVM_LIBRARY_PATH": "tilelang/lib"},
     compiles=False,
+    title="TileLang",
 )
 
 BUNDLES = {

@@ -6,7 +6,6 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
 import pytest
@@ -125,13 +124,12 @@ def poisoned(report: Report, text: str) -> Report:
 
 
 def tame(text: str) -> str:
-    """A plain word that keeps the three properties that blocks depend on.
+    """A plain word that keeps the two properties that blocks depend on.
 
-    A mention and an invisible character are noted in a block. A file's suffix decides its block's language.
+    An invisible character is noted in a block. A file's suffix decides its block's language.
     """
-    mention = " @x" if re.search(r"@\w", clean_text(text)) else ""
     suffix = PurePosixPath(text).suffix if find_language(text) != "text" else ""
-    return "plain" + mention + ("\u200b" if has_hidden_characters(text) else "") + suffix
+    return "plain" + ("\u200b" if has_hidden_characters(text) else "") + suffix
 
 
 def shape(markdown: str) -> list[str]:
@@ -156,6 +154,11 @@ def outside_code(markdown: str) -> str:
     return "\n".join(said)
 
 
+def outside_fences(markdown: str) -> str:
+    """The text outside fences, code spans included."""
+    return "\n".join(token.content for token in MARKDOWN.parse(markdown) if token.type in ("inline", "html_block"))
+
+
 @pytest.mark.parametrize("name", reports.ALL)
 @settings(max_examples=60)
 @given(text=WORDS)
@@ -177,9 +180,12 @@ def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> No
 @given(text=WORDS)
 @example(text=HOSTILE)
 def test_the_comment_has_no_mention_link_or_reference(text: str) -> None:
-    """No @name anywhere, and outside code no issue number and no address but our compare link."""
+    """Outside code blocks, no @name; outside code, no issue number and no address but our compare link.
+
+    GitHub mentions nobody from a code block.
+    """
     comment = render_comment(poisoned(reports.regression(), text))
-    assert not re.search(r"@\w", comment)
+    assert not re.search(r"@\w", outside_fences(comment))
     outside = outside_code(comment)
     assert not re.search(r"#\d|GH-\d|www\.", outside, re.IGNORECASE)
     links = [
@@ -268,14 +274,27 @@ def test_cleaning_removes_whole_terminal_sequences(sequence: str) -> None:
     assert clean_text(f"before{sequence}after") == "beforeafter"
 
 
-def test_code_without_mentions_is_still_the_same_code() -> None:
-    """A decorator, an MLIR symbol and a shell word are respelled, so that what a maintainer copies runs."""
-    namespace: dict[str, Any] = {"twice": lambda f: lambda: 2 * f()}
-    body = quote_block("@twice\ndef f():\n    return 21\n", "python").split("\n", 1)[1].rsplit("\n", 1)[0]
-    exec(compile(body, "copied", "exec"), namespace)  # noqa: S102 - our own four lines, to see that the copy runs
-    assert namespace["f"]() == 42
-    assert '@"main"() { sym = "a' in quote_block('func.func @main() { sym = "a.b" }', "mlir").replace("a.b", "a")
-    assert "--input=@''x.npy" in quote_block("iree-run-module --input=@x.npy", "sh")
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("@twice\ndef f():\n    return 21", "python"),
+        ('source = """func.func @main() { return }"""\nx = a @b', "python"),
+        ('func.func @main() { sym = "a@b" }', "mlir"),
+        ("iree-run-module --input=@x.npy", "sh"),
+        ("  error: @main is unknown\n\t#1 GH-7", "text"),
+    ],
+)
+def test_code_in_a_block_is_the_code_to_the_character(text: str, language: str) -> None:
+    """A copy of it runs: an invisible character after an ``@`` inside a string broke MLIR in a Python program."""
+    block = quote_block(text, language)
+    assert block == f"```{language}\n{text}\n```"
+    (fence,) = [token for token in MARKDOWN.parse(block) if token.type == "fence"]
+    assert fence.content == text + "\n"
+
+
+def test_a_block_forges_no_marker_of_the_bot() -> None:
+    """It is broken by a blank that a reader sees."""
+    assert quote_block("<!-- reprobot:1 verdict=fixed -->") == "```text\n<! -- reprobot:1 verdict=fixed -->\n```"
 
 
 @pytest.mark.parametrize("size", [2_000, 64_000])
@@ -701,9 +720,7 @@ def test_where_the_newest_release_rejects_the_program_an_upgrade_alone_does_not_
 def test_the_commands_need_no_more_than_uv() -> None:
     """Packages of the build and of the testcase, as of the release's date; none for a build outside the index."""
     report = reports.regression()
-    line = (
-        "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 --with pytest python"
-    )
+    line = "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 python"
     assert f"# tvm 0.26.0: fails as reported\n{line} repro.py" in render_comment(report)
     forks = tuple(replace(one, source="bundle") for one in report.releases)
     assert "uv run" not in render_comment(replace(report, releases=forks))
