@@ -80,6 +80,18 @@ def cut_end(text: str, limit: int) -> str:
     return text[: max(0, limit - len(note))] + note
 
 
+def cut_around(text: str, other: str, limit: int) -> str:
+    """Return at most ``limit`` characters of ``text``: those around the first difference from ``other``."""
+    if len(text) <= limit:
+        return text
+    pairs = zip(text, other, strict=False)
+    common = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(other)))
+    start = max(0, min(common - limit // 3, len(text) - limit + 1))
+    if start == 0:
+        return text[: limit - 1] + "…"
+    return f"…{text[start : start + limit - 2]}{'…' if start + limit - 2 < len(text) else ''}"
+
+
 def cut_middle(text: str, limit: int) -> str:
     """Return head and tail of ``text`` within ``limit`` characters, more of the tail: failures are printed last."""
     if len(text) <= limit:

@@ -29,4 +29,4 @@ def label_forks(text: str, forks: Iterable[str]) -> str:
     for version in forks:
         bare = re.compile(rf"(?<![Ff]ork )(?<![\w.`=/-])(`?){re.escape(version)}\1(?![\w`=/-]|\.\w)")
         text = bare.sub(lambda found: f"fork {found[0]}", text)
-    return text[:1].upper() + text[1:] if text.startswith("fork ") else text
+    return re.sub(r"(?:(?<=\. )|(?<=^- )|^)fork (?=`?\d)", "Fork ", text, flags=re.MULTILINE)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import assert_never
 
 from bot.report.matrix import describe_run, mark_run, sort_versions
-from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
+from bot.report.quote import clean_text, cut_around, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
+from bot.report.stacks import name_frame, shorten_stack
+from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
@@ -56,7 +59,7 @@ def render_failure(report: Report) -> str:
     if report.verdict.kind in (VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE) or not ran:
         return ""
     if bad:
-        return _describe_observed(bad[-1], report.extraction.claim)
+        return _describe_observed(bad[-1], report.extraction.claim, _list_clean_lines(report))
     other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
     if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
         return ""
@@ -65,16 +68,24 @@ def render_failure(report: Report) -> str:
     return f"{_describe_observed(other[-1], report.extraction.claim)}{beside}"
 
 
-def _describe_observed(seen: Observation, claim: Claim) -> str:
+def _list_clean_lines(report: Report) -> tuple[str, ...]:
+    """Return the rows that clean runs print."""
+    clean = (seen for seen in report.observations if seen.answer is Answer.GOOD)
+    return tuple(line.strip() for seen in clean for line in seen.excerpt.splitlines() if line.strip())
+
+
+def _describe_observed(seen: Observation, claim: Claim, clean: Sequence[str] = ()) -> str:
     if seen.signature is None:
         return ""
     if seen.signature.message == PRINTS_OTHER_REFERENCE:
         return f"On {quote_code(seen.version)}, it {PRINTS_OTHER_REFERENCE}"
     if seen.signature.type == OUTPUT:
         printed, expected = _pair_lines(seen.signature.message, claim)
-        wanted = f"; the report expects {quote_code(expected, 84)}" if expected else ""
-        return f"On {quote_code(seen.version)}, it prints {quote_code(printed, 84 if expected else 168)}{wanted}"
-    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 150)}"
+        wanted = f"; the report expects {quote_code(cut_around(expected, printed, 84))}" if expected else ""
+        other = expected or max(clean, key=lambda line: _count_common(line, printed), default="")
+        shown = cut_around(printed, other, 84 if expected else 168)
+        return f"On {quote_code(seen.version)}, it prints {quote_code(shown)}{wanted}"
+    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 340)}"
 
 
 def _describe_expected(report: Report) -> str:
@@ -127,10 +138,17 @@ def _describe_claim(claim: Claim) -> str:
 
 def describe_signature(signature: Signature, limit: int = 300) -> str:
     """Return ``Type: message, in frame ← frame`` on one line, with foreign words unquoted."""
-    frames = " ← ".join(signature.frames[:3])
+    frames = _join_frames(signature.frames[:3], limit)
     message = _clean_line(signature.message, limit).rstrip(":, ")  # a message often announces lines that follow it
     parts = (_clean_line(name_type(signature.type), 120), message)
     return ": ".join(filter(None, parts)) + (f", in {_clean_line(frames, limit)}" if frames else "")
+
+
+def _join_frames(frames: Sequence[str], limit: int) -> str:
+    """Return the top frames that fit: a frame that is cut names nothing."""
+    names = [name_frame(frame) for frame in frames]
+    fitting = [" ← ".join(names[:n]) for n in range(len(names), 0, -1)]
+    return next((text for text in fitting if len(text) <= limit), names[0] if names else "")
 
 
 def _clean_line(text: str, limit: int = 300) -> str:
@@ -144,35 +162,63 @@ def _list_failures(ran: Sequence[Observation], limit: int) -> list[str]:
         failure = describe_signature(seen.signature) if seen.signature else describe_run(seen)
         why = f" ({_clean_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
         groups.setdefault((seen.answer, f"{failure}{why}"), []).append(seen.version)
+    forks = list_forks(ran)
     names = {Answer.BAD: "matches on", Answer.SKIP: "differs on", Answer.GOOD: ""}
-    return [f"{names[answer]} {', '.join(sort_versions(on))}: {failure}" for (answer, failure), on in groups.items()][
-        :limit
-    ]
+    return [
+        f"{names[answer]} {label_forks(', '.join(sort_versions(on)), forks)}: {failure}"
+        for (answer, failure), on in groups.items()
+    ][:limit]
 
 
 def render_outputs(observations: Sequence[Observation], detail: Detail) -> str:
     """Return the end of each distinct output, the reported failure first. Equal outputs are shown once."""
-    groups: dict[str, list[Observation]] = {}
+    groups: dict[tuple[str, ...], list[Observation]] = {}
     for seen in sorted(observations, key=lambda one: one.answer):
         if seen.excerpt.strip():
-            groups.setdefault(seen.excerpt, []).append(seen)
+            groups.setdefault(_get_output_key(seen), []).append(seen)
     if not detail.excerpt:
         return ""
-    shown = list(groups.items())[: detail.entries]
+    shown = list(groups.values())[: detail.entries]
+    limits = [detail.excerpt if i < MAX_WHOLE else detail.excerpt // 4 for i in range(len(shown))]
     return "\n\n".join(
-        f"{_describe_runs(seen)}\n\n{quote_block(cut_middle(text, detail.excerpt))}" for text, seen in shown
+        f"{_describe_runs(seen)}\n\n{quote_block(cut_middle(shorten_stack(seen[0].excerpt), limit))}"
+        for seen, limit in zip(shown, limits, strict=True)
     )
+
+
+MAX_WHOLE = 4
+"""Outputs that are shown at length: a failure and a clean run are among them, and further ones mostly repeat them."""
+
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]{6,16}|\[\d\d:\d\d:\d\d\]")
+"""Addresses and times, which differ between two runs that print the same."""
+
+
+def _get_output_key(seen: Observation) -> tuple[str, ...]:
+    """Return what two runs with the same output share: a stack, or the text but for addresses and times."""
+    found = seen.signature
+    if found is not None and len(found.frames) > 1:
+        return (found.type, found.message, *found.frames[:MAX_EQUAL])
+    return (_VARYING.sub("", seen.excerpt),)
+
+
+MAX_EQUAL = 2
+"""Top frames by which two stacks are the same: below, the calls of one compiler differ from build to build."""
 
 
 def _describe_runs(seen: Sequence[Observation]) -> str:
     first = seen[0]
     also = sort_versions(one.version for one in seen[1:] if one.version != first.version)
+    forks = list_forks(seen)
     under = describe_conditions(first.varied)
     where = f"{quote_code(first.version)} on {quote_code(first.device)}, run {first.attempt}" + (
         f" with {under}" if under else ""
     )
-    more = f" (the same on {', '.join(map(quote_code, also[:8]))})" if also else ""
-    return f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
+    what = "stack " if first.signature is not None and len(first.signature.frames) > 1 else ""
+    more = f" (the same {what}on {', '.join(map(quote_code, also[:8]))})" if also else ""
+    return label_forks(
+        f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}", forks
+    )
 
 
 def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str:

@@ -23,7 +23,7 @@ from bot.verdict.references import (
     wrote_accused,
 )
 from bot.verdict.rules.invalid_repro import is_taken_now
-from bot.verdict.rules.phrases import join_names, list_versions, name_newest, name_releases, quote_span
+from bot.verdict.rules.phrases import join_names, list_versions, name_newest, name_releases, quote_around, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
@@ -31,7 +31,7 @@ from runners.core.failure.oracle import ASSERTION, PRINTS_OTHER_REFERENCE
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.output import names_negative_zero
 from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
-from runners.core.failure.printed.told_parts import TOLD, list_telling
+from runners.core.failure.printed.told_parts import TOLD, Part, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import SAID_TO_WORK, Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Variant
 from runners.toolchains import find_toolchain
@@ -115,10 +115,21 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
         ("complains of", [one for one in parts if not one.is_wanted]),
         ("asks for", [one for one in parts if one.is_wanted]),
     )
-    named = (f"{role} {join_names([quote_span(one.text, 80) for one in some[:3]])}" for role, some in roles if some)
+    rows = list(dict.fromkeys(row for seen in evidence.list_originals() for row in _list_rows(seen)))
+    named = (f"{role} {join_names([_quote_part(one, rows) for one in some[:3]])}" for role, some in roles if some)
     which = "only some releases print" if divide else "each release prints"
     why = f"{which} what the report names: it {', and '.join(named)}"
     return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
+
+
+def _list_rows(seen: Observation) -> list[str]:
+    return [" ".join(row.replace("`", "'").split()) for row in seen.excerpt.splitlines()]
+
+
+def _quote_part(part: Part, rows: Sequence[str]) -> str:
+    """Return a part that the report names, cut to where the rows without it differ from it."""
+    text = " ".join(part.text.replace("`", "'").split())
+    return quote_around(text, (row for row in rows if text not in row), 80)
 
 
 def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
