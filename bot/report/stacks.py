@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from runners.toolchains import TOOLCHAINS
+
 MAX_FRAMES = 12
 _FRAME = re.compile(r"\s{0,4}#(?P<number>\d{1,4})\s+(?:0x[0-9a-f]{4,16}\s+)?(?P<call>\S.*)")
 _FILE = re.compile(r"\s*\(/[^()\n]{1,400}\+0x[0-9a-f]+\)\s*$|(?<=\.cpp):0:0|(?<=\.cc):0:0\s*$")
@@ -14,12 +16,13 @@ _MACHINERY = re.compile(
     r"|__libc_start|^call_init\b|^_start\b|OpToOpPassAdaptor|function_ref<.*callback_fn|PassManager::run"
 )
 """Calls of signal handlers, of thread pools, of the start of a program, and of passes by their manager."""
-_NAMESPACES = re.compile(r"mlir::iree_compiler::\(anonymous namespace\)::|\(anonymous namespace\)::")
+_SHARED = tuple(name for toolchain in TOOLCHAINS.values() for name in toolchain.FAILURES.namespaces)
+_NAMESPACES = re.compile("|".join([*map(re.escape, _SHARED), r"\(anonymous namespace\)::"]))
 
 
 def name_frame(frame: str) -> str:
     """Return the name of a function without the namespaces that all functions of a compiler share."""
-    return _NAMESPACES.sub("", frame).removeprefix("mlir::iree_compiler::")
+    return _NAMESPACES.sub("", frame)
 
 
 def shorten_stack(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import signal
 from collections.abc import Callable, Sequence
@@ -12,14 +13,17 @@ from bot.report.matrix import describe_run, mark_run, sort_versions
 from bot.report.quote import clean_text, cut_around, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
 from bot.report.stacks import name_frame, shorten_stack
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import OUTPUT, PRINTS_OTHER_REFERENCE
+from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import (
     Answer,
     Claim,
+    ClaimKind,
     Ended,
     Exited,
     NotRun,
@@ -52,6 +56,8 @@ def render_failure(report: Report) -> str:
     """
     if report.verdict.kind is VerdictKind.NOT_REPRODUCED:
         return _describe_expected(report)
+    if report.verdict.kind is VerdictKind.INCONCLUSIVE and (changed := _describe_changed_row(report)):
+        return changed
     ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
     places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
     ran.sort(key=lambda seen: places[seen.version])
@@ -105,6 +111,49 @@ def _describe_expected(report: Report) -> str:
     reported = max(wrong, key=lambda line: _count_common(line, right)) if wrong else ""
     beside = f"; the report shows {quote_code(reported, 84)}" if reported else ""
     return f"On {quote_code(seen.version)}, it prints {quote_code(right, 84)}, as the report expects{beside}"
+
+
+def _describe_changed_row(report: Report) -> str:
+    """Return a row that the newest build prints otherwise than an older one, where no run could be judged.
+
+    A reader who knows the compiler sees in it what the runs could not tell. Only a row with a name of the report is
+    shown, and the one with most. Values are left out: each run of a program that computes may print others.
+    """
+    own = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
+    judged = any(find_behaviour(seen) is not Behaviour.UNJUDGED for seen in own)
+    if judged or report.extraction.claim.kind is not ClaimKind.WRONG_RESULT or report.plan is None:
+        return ""
+    printed = {
+        seen.version: seen.excerpt.splitlines()
+        for seen in own
+        if len(read_operations(seen.excerpt)) >= MIN_OPERATIONS
+    }
+    versions = [version for version in report.plan.order if version in printed]
+    newest = printed[versions[-1]] if versions else []
+    older = next((version for version in reversed(versions) if printed[version] != newest), None)
+    if older is None:
+        return ""
+    matched = difflib.SequenceMatcher(None, printed[older][:MAX_ROWS], newest[:MAX_ROWS], autojunk=False)
+    rows = [
+        (printed[older][i].strip(), newest[j].strip())
+        for kind, start, end, start_now, end_now in matched.get_opcodes()
+        if kind == "replace"
+        for i, j in zip(range(start, end), range(start_now, end_now), strict=False)
+    ]
+    names = set(_NAME.findall(report.extraction.claim.told))
+    telling = [pair for pair in rows if names.intersection(_NAME.findall(" ".join(pair)))]
+    if not telling:
+        return ""
+    before, now = max(telling, key=lambda pair: len(names.intersection(_NAME.findall(" ".join(pair)))))
+    return (
+        f"On {quote_code(older)}, it prints {quote_code(cut_around(before, now, 120))};"
+        f" on {quote_code(versions[-1])}, {quote_code(cut_around(now, before, 120))}"
+    )
+
+
+MAX_ROWS = 400
+_NAME = re.compile(r"[A-Za-z]\w*(?:[._]\w+)+")
+"""A name in code: it has a dot or an underscore."""
 
 
 def _pair_lines(printed: str, claim: Claim) -> tuple[str, str]:

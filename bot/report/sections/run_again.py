@@ -193,7 +193,7 @@ def find_port(seen: Observation, repro: Repro) -> Testcase | None:
     Porting is pure, so the text can be made again. None if that gives other changes: the text was then ported by what
     a release said, or has generated data.
     """
-    if seen.variant is not Variant.PORTED:
+    if seen.variant is not Variant.PORTED or not seen.changes:
         return None
     from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few reports need
 
@@ -216,11 +216,7 @@ def make_patch(posted: Testcase, ported: Testcase) -> str:
 def _list_companions(toolchain: Toolchain, testcase: Testcase) -> tuple[str, ...]:
     """Return the packages that the toolchain's own modules import without requiring them, if the testcase does."""
     text = "\n".join((*testcase.files.values(), *(word for step in testcase.steps for word in step)))
-    return tuple(one for one in toolchain.COMPANIONS if re.search(_IMPORTED_BY.get(one, "") or re.escape(one), text))
-
-
-_IMPORTED_BY = {"pytest": r"\bpytest\b|\btvm\.testing\b|\bfrom tvm import [^\n#]*\btesting\b"}
-"""How a testcase imports a companion: ``tvm.testing`` imports pytest."""
+    return tuple(one for one in toolchain.COMPANIONS if re.search(toolchain.COMPANION_IMPORTS.get(one, one), text))
 
 
 def _list_steps(seen: Observation, testcase: Testcase) -> tuple[tuple[str, ...], ...]:

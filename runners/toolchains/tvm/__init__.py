@@ -36,6 +36,7 @@ TITLE = "Apache TVM"
 REPOSITORY: str | None = "apache/tvm"
 COMPANIONS: tuple[str, ...] = ("pytest",)
 """``tvm.testing``, which most testcases import, imports pytest but does not require the package."""
+COMPANION_IMPORTS = {"pytest": r"\bpytest\b|\btvm\.testing\b|\bfrom tvm import [^\n#]*\btesting\b"}
 
 OPEN_DEPENDENCIES: tuple[str, ...] = ("apache-tvm-ffi",)
 PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})

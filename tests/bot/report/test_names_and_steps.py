@@ -9,6 +9,7 @@ import pytest
 
 from bot.extract.types import Intent, NoRepro, Repro
 from bot.report.comment import render_comment
+from bot.report.sections.failures import render_failure
 from bot.report.sections.findings import list_sentences
 from bot.report.sections.next_step import render_next_step
 from bot.report.sections.table import render_summary
@@ -18,7 +19,17 @@ from bot.verdict.forks import describe_fork, label_forks
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN
-from runners.core.protocol import Answer, Claim, ClaimKind, Finding, FindingKind, Observation, Outcome, Signature
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Signature,
+)
 from tests.bot.report import reports
 from tests.bot.verdict.test_judge import evidence
 
@@ -205,6 +216,39 @@ def test_no_part_of_a_failure_is_asked_for_that_the_report_quotes() -> None:
     claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="3")
     report = replace(report, extraction=replace(reports.repro(), claim=claim))
     assert "add the expected output, as text" in step(report, VerdictKind.INCONCLUSIVE)
+
+
+# ---------------------------------------------------------------------------------------------- printed programs
+
+BEFORE = """\
+module {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = iree_encoding.set_encoding %0 : tensor<4xf32>
+  scf.for %i = %c0 to %c4 { map_scatter %1 }
+}"""
+
+
+def print_programs(now: str, told: str) -> Report:
+    report = reports.regression()
+    runs = [
+        reports.seen(version, Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=text)
+        for version, text in (("0.26.0", BEFORE), ("0.27.0", now))
+    ]
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, told=told)
+    verdict = replace(report.verdict, kind=VerdictKind.INCONCLUSIVE, reasons=())
+    return replace(
+        report, observations=tuple(runs), extraction=replace(reports.repro(), claim=claim), verdict=verdict
+    )
+
+
+def test_a_changed_row_that_the_report_speaks_of_is_shown_where_no_run_could_be_judged() -> None:
+    now = BEFORE.replace("scf.for %i = %c0 to %c4 { map_scatter %1 }", "scf.forall { map_store %1 }")
+    assert render_failure(print_programs(now, "why is map_scatter outside of the loop?")) == (
+        "On `0.26.0`, it prints `scf.for %i = %c0 to %c4 { map_scatter %1 }`;"
+        " on `0.27.0`, `scf.forall { map_store %1 }`"
+    )
+    assert render_failure(print_programs(now, "the program is wrong")) == ""
+    assert render_failure(print_programs(BEFORE, "map_scatter")) == ""
 
 
 # ---------------------------------------------------------------------------------------------- stacks and size

@@ -44,7 +44,7 @@ def judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tup
             f"Inconclusive: {after} print{'s' if len(change[1]) == 1 else ''} another program than {before}; what the"
             " report says of it could not be turned into a check."
         )
-        settle = "to decide: the printed lines that are wrong"
+        settle = "to decide: which of the two programs is wrong, and in which row"
     elif only_compiles(evidence):
         headline = (
             f"Inconclusive: it compiles on {name_all(evidence, list_versions(evidence.plan, ended))}; the report"
