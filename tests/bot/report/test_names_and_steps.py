@@ -7,16 +7,19 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from bot.extract.types import Intent, NoRepro, Repro
+from bot.extract.types import Intent, Missing, NoRepro, Repro
 from bot.report.comment import render_comment
+from bot.report.quote import cut_around
 from bot.report.sections.failures import render_failure
 from bot.report.sections.findings import list_sentences
 from bot.report.sections.next_step import render_next_step
+from bot.report.sections.request import render_request
 from bot.report.sections.table import render_summary
 from bot.report.sections.timeline import render_timeline
 from bot.report.stacks import shorten_stack
 from bot.verdict.forks import describe_fork, label_forks
 from bot.verdict.judge import judge, judge_without_running
+from bot.verdict.rules.phrases import quote_around
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import ADDED_IN, MOVED, MOVED_IN
 from runners.core.protocol import (
@@ -291,3 +294,29 @@ def test_the_same_stack_is_shown_once() -> None:
 def test_the_visible_part_has_fifteen_lines_at_most(name: str) -> None:
     visible = render_comment(reports.ALL[name]()).partition("<details>")[0]
     assert sum(bool(line.strip()) for line in visible.splitlines()) <= 15
+
+
+# ---------------------------------------------------------------------------------------------- cuts and requests
+
+WRONG = (
+    '#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {cpu = "znver4", cpu_features = "-avx512f", x = 1}>'
+)
+
+
+def test_a_long_quotation_is_cut_around_the_part_that_differs() -> None:
+    """The part that all builds print tells nothing."""
+    right = f"target = {WRONG.replace('-avx512f', '+avx512f')}"
+    assert '"-avx512f"' in quote_around(WRONG, ("unrelated row", right), 60)
+    assert '"-avx512f"' in cut_around(WRONG, WRONG.replace("-avx", "+avx"), 60)
+    assert len(quote_around(WRONG, (right,), 60)) <= 62
+    assert len(cut_around(WRONG, "", 60)) == len(cut_around(WRONG, right, 60)) == 60
+    assert cut_around("short", "other", 60) == "short"
+
+
+def test_a_request_names_a_file_that_is_not_attached_and_takes_a_smaller_one() -> None:
+    """The word of the failure is the report's: a crash "crashes"."""
+    missing = (Missing(kind="file", name="conv.mlir"),)
+    crash = replace(reports.repro(missing=missing), claim=Claim(kind=ClaimKind.CRASH))
+    body = render_request(replace(reports.incomplete(), extraction=crash)).body
+    assert "the file `conv.mlir`: it is not attached; paste its text in a code block" in body
+    assert "Anything smaller that crashes in the same way is fine." in body
