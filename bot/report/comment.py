@@ -139,7 +139,7 @@ def _render_decision(report: Report, detail: Detail) -> str:
         f"{quote_code(build)} {quote_code(built[build][:19])}" for build in sort_versions(built)[: detail.entries]
     ]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
-    return "\n".join(f"- {_label(line, report)}" for line in lines)
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def list_decision_notes(report: Report) -> tuple[str, ...]:

@@ -224,10 +224,12 @@ def render_outputs(observations: Sequence[Observation], detail: Detail) -> str:
     groups: dict[tuple[str, ...], list[Observation]] = {}
     for seen in sorted(observations, key=lambda one: one.answer):
         if seen.excerpt.strip():
-            groups.setdefault(_get_output_key(seen), []).append(seen)
+            known = next((groups[key] for key in _list_output_keys(seen) if key in groups), [])
+            known.append(seen)
+            groups |= dict.fromkeys(_list_output_keys(seen), known)
     if not detail.excerpt:
         return ""
-    shown = list(groups.values())[: detail.entries]
+    shown = list({id(runs): runs for runs in groups.values()}.values())[: detail.entries]
     limits = [detail.excerpt if i < MAX_WHOLE else detail.excerpt // 4 for i in range(len(shown))]
     return "\n\n".join(
         f"{_describe_runs(seen)}\n\n{quote_block(cut_middle(shorten_stack(seen[0].excerpt), limit))}"
@@ -243,12 +245,13 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]{6,16}|\[\d\d:\d\d:\d\d\]")
 """Addresses and times, which differ between two runs that print the same."""
 
 
-def _get_output_key(seen: Observation) -> tuple[str, ...]:
-    """Return what two runs with the same output share: a stack, or the text but for addresses and times."""
+def _list_output_keys(seen: Observation) -> list[tuple[str, ...]]:
+    """Return what two runs with the same output share: the text but for addresses and times, or a stack."""
+    keys: list[tuple[str, ...]] = [(_VARYING.sub("", seen.excerpt),)]
     found = seen.signature
     if found is not None and len(found.frames) > 1:
-        return (found.type, found.message, *found.frames[:MAX_EQUAL])
-    return (_VARYING.sub("", seen.excerpt),)
+        keys.append((found.type, found.message, *found.frames[:MAX_EQUAL]))
+    return keys
 
 
 MAX_EQUAL = 2

@@ -285,6 +285,8 @@ def test_the_same_stack_is_shown_once() -> None:
         )
         for v, address in (("0.26.0", "7a39"), ("0.27.0", "7b39"))
     ]
+    changed = msgspec.structs.replace(CRASH, message="another message")
+    runs.append(msgspec.structs.replace(runs[0], attempt=2, signature=changed))
     text = render_comment(replace(reports.regression(), observations=tuple(runs)))
     assert text.count("limitSizes") == 1
     assert "(the same stack on `0.27.0`)" in text
