@@ -68,8 +68,11 @@ ARROWS: dict[str, set[str]] = {
     "runners.guest.iree": {"runners.guest"},
 }
 """Folder → the folders of its own side that its modules may import."""
-OPEN_TO_BOT = {"runners.core", "runners.toolchains"}
-"""What any module of ``bot`` may import from ``runners``."""
+OPEN_TO_BOT = {"runners.core", "runners.toolchains", "runners.rewrite"}
+"""What any module of ``bot`` may import from ``runners``.
+
+``rewrite`` turns text into text: the comment shows a ported testcase, which a record names by its changes alone.
+"""
 LOCAL_VERBS = {
     *("runners.workbench", "runners.cells", "runners.doctor", "runners.environments"),
     *("runners.builds", "runners.sandbox", "runners.minimization"),

@@ -176,6 +176,10 @@ class Repro:
     shows_elsewhere: bool = False
     """True if the issue has a picture or links a log, which is not read and may contain the failure."""
 
+    filters: str = ""
+    """The filters behind the last command of the report, as shell text: ``| grep x | head -1``. They are shown with
+    the command, and never run here."""
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Text left out of the program although it may be code; empty for a whole program."""

@@ -22,6 +22,7 @@ from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
 from bot.report.sections.table import render_all_runs, render_summary
 from bot.report.sections.testcase import render_reproduction, render_smaller
 from bot.report.sections.timeline import render_timeline
+from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.protocol import Finding
 
@@ -33,9 +34,11 @@ _MARKER_PATTERN = re.compile(_MARKER.format(verdict="([a-z-]+)", issue="([0-9a-f
 def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
     """Return the comment: Markdown of at most ``limit`` bytes in UTF-8 that ends with the hidden marker."""
     for detail in DETAILS:
+        sections = list(list_sections(report, detail))
+        first = next((i for i, one in enumerate(sections) if one.folded and one.quotes), None)
         parts = [
             render_headline(report.verdict),
-            *map(_render_section, list_sections(report, detail)),
+            *(_render_section(one, marks=i == first) for i, one in enumerate(sections)),
             render_footer(report),
             render_marker(report),
         ]
@@ -45,9 +48,10 @@ def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
     return f"{render_headline(report.verdict)}\n\n{render_marker(report)}\n"
 
 
-def _render_section(section: Section) -> str:
+def _render_section(section: Section, *, marks: bool) -> str:
+    """Return the section. ``marks``: it is the first of those that quote at length, and says so for all of them."""
     if section.folded:
-        body = f"{STRANGERS}\n\n{section.body}" if section.quotes else section.body
+        body = f"{STRANGERS}\n\n{section.body}" if marks else section.body
         return f"<details><summary>{section.title}</summary>\n\n{body}\n\n</details>"
     return f"**{section.title}**\n\n{section.body}" if section.title else section.body
 
@@ -87,12 +91,12 @@ def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Secti
         render_request(report, detail),
         Section("", render_summary(report)),
         Section("", render_timeline(report)),
-        Section("", render_failure(report)),
-        Section("", render_reasons(report)),
+        Section("", _label(render_failure(report), report)),
+        Section("", _label(render_reasons(report), report)),
         Section("", render_deep_change(report)),
-        Section("", render_landing(report)),
-        Section("", render_next_step(report)),
-        _fold(_name_evidence(findings), render_evidence(findings, detail), quotes=True),
+        Section("", _label(render_landing(report), report)),
+        Section("", _label(render_next_step(report), report)),
+        _fold(_name_evidence(findings), _label(render_evidence(findings, detail), report), quotes=True),
         _fold("Changes of behaviour and related commits", _render_ranges(report) if deciding else ""),
         render_reproduction(report, detail),
         render_smaller(report.smaller, detail),
@@ -101,6 +105,11 @@ def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Secti
         _fold("How this was decided", _render_decision(report, detail)),
     )
     return (section for section in candidates if section.body)
+
+
+def _label(text: str, report: Report) -> str:
+    """Return ``text`` in which no fork has the name of a release."""
+    return label_forks(text, list_forks(report.observations))
 
 
 def _fold(title: str, body: str, *, quotes: bool = False) -> Section:

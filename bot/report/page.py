@@ -35,6 +35,7 @@ from bot.report.sections.table import VARIANT_NOTES
 from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
 from bot.report.sections.timeline import render_timeline
 from bot.verdict.behaviour import Behaviour, find_behaviour
+from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
 
@@ -54,6 +55,10 @@ NO_GLYPH = "–"
 def render_page(report: Report) -> str:
     """Return the page. Every foreign word is cleaned and escaped, including the embedded JSON."""
     verdict = report.verdict
+
+    def label(text: str) -> str:
+        return label_forks(text, list_forks(report.observations))
+
     style = files("bot.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         _make_environment()
@@ -65,9 +70,9 @@ def render_page(report: Report) -> str:
             picture=draw_timeline(report),
             chart=draw_chart(report.times),
             strip=_render_strip(report),
-            failure=_render_html(render_failure(report)),
-            reasons=_render_html(render_reasons(report)),
-            next_step=_render_html(render_next_step(report)),
+            failure=_render_html(label(render_failure(report))),
+            reasons=_render_html(label(render_reasons(report))),
+            next_step=_render_html(label(render_next_step(report))),
             label=TITLES[verdict.kind],
             headline=_render_html(render_sentence(verdict)),
             request=_render_html(render_request(report).body),

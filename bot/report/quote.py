@@ -12,8 +12,9 @@ import unicodedata
 from functools import lru_cache
 
 ZERO_WIDTH_SPACE = "\u200b"
-"""Character between ``@`` and a name. Neither a backslash nor a code block prevents a mention: a reply by e-mail
-quotes the text without its fence (dependabot-core#3157)."""
+"""Inserted between ``@`` and a name outside code blocks, where a backslash does not prevent a mention.
+
+GitHub mentions nobody from a code block, and code must stay as it is, so that a copy of it runs."""
 
 _ESCAPES = re.compile(
     r"""
@@ -32,8 +33,6 @@ _BLANK = frozenset(
 _UNUSUAL = re.compile(r"[^\n\t -~]+")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
-_DECORATOR = re.compile(r"^([ \t]*)@(?=\w)", re.MULTILINE)
-_SYMBOL = re.compile(r'("(?:[^"\\\n]|\\.)*")|@([A-Za-z_][\w$.-]*)', re.ASCII)
 _MARKER = re.compile(r"<!(?=--\s*reprobot)", re.IGNORECASE)
 _BACKLINK = re.compile(r"(?<=#)(?=\d)|(?<=[Gg][Hh]-)(?=\d)|(?<=:)(?=//)|(?<=[Ww]{3})(?=\.)")
 _COMMANDS = re.compile(r"^(\s*)(::)", re.MULTILINE)
@@ -81,6 +80,18 @@ def cut_end(text: str, limit: int) -> str:
     return text[: max(0, limit - len(note))] + note
 
 
+def cut_around(text: str, other: str, limit: int) -> str:
+    """Return at most ``limit`` characters of ``text``: those around the first difference from ``other``."""
+    if len(text) <= limit:
+        return text
+    pairs = zip(text, other, strict=False)
+    common = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(other)))
+    start = max(0, min(common - limit // 3, len(text) - limit + 1))
+    if start == 0:
+        return text[: limit - 1] + "…"
+    return f"…{text[start : start + limit - 2]}{'…' if start + limit - 2 < len(text) else ''}"
+
+
 def cut_middle(text: str, limit: int) -> str:
     """Return head and tail of ``text`` within ``limit`` characters, more of the tail: failures are printed last."""
     if len(text) <= limit:
@@ -91,33 +102,23 @@ def cut_middle(text: str, limit: int) -> str:
     return text[:head] + note + (text[-tail:] if tail else "")
 
 
-def break_mentions(text: str, language: str = "") -> str:
-    """Return ``text`` without ``@name``. Keep the program's meaning if the language has another spelling.
-
-    Python allows a space after a decorator's ``@``, MLIR a quoted symbol name, and a shell an empty pair of quotes
-    anywhere in a word (also inside single quotes, which the pair closes and opens). So code copied from a comment
-    still runs.
-    """
-    match language:
-        case "python":
-            text = _DECORATOR.sub(r"\1@ ", text)
-        case "mlir":
-            text = _SYMBOL.sub(lambda found: found[1] or f'@"{found[2]}"', text)
-        case "sh":
-            text = _MENTION.sub("@''", text)
-        case _:
-            pass
+def break_mentions(text: str) -> str:
+    """Return ``text`` without ``@name``, for places outside code blocks."""
     return _MENTION.sub("@" + ZERO_WIDTH_SPACE, text)
 
 
-def quote_text(text: str, language: str = "") -> str:
+def quote_text(text: str) -> str:
     """Return ``text`` cleaned, without mentions, and with each imitation of the bot's marker broken."""
-    return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, break_mentions(clean_text(text), language))
+    return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, break_mentions(clean_text(text)))
 
 
 def quote_block(text: str, language: str = "text") -> str:
-    """Return a Markdown code block that ``text`` cannot close. ``language`` must not come from the reporter."""
-    body = quote_text(text, language).strip("\n")
+    """Return a Markdown code block that ``text`` cannot close. ``language`` must not come from the reporter.
+
+    The text stays as it is, without invisible characters, so that a copy of it runs. Only an imitation of the bot's
+    marker is broken, by a blank that a reader sees.
+    """
+    body = _MARKER.sub("<! ", clean_text(text)).strip("\n")
     ticks = "`" * max(3, 1 + max((len(run) for run in _RUNS.findall(body)), default=0))
     return f"{ticks}{language}\n{body}\n{ticks}"
 

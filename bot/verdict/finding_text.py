@@ -429,18 +429,23 @@ def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
 
 
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:
+    """State what runs and the lists of names show: which release has the name. Who changed it, and when, they do not.
+
+    A successor is from the reviewed table of renames. For a release that is too old for the name, it would be a later
+    name, so it is left out.
+    """
     name, version = _name(evidence, "name"), _name(evidence, MOVED_IN)
     successor = f"; {_name(evidence, 'successor')} replaces it" if evidence.get("successor") else ""
     match _choice(evidence, MOVED, Moved):
         case Moved.REMOVED:
-            return f"{name} was removed in {version}{successor}"
+            return f"{version} does not have {name}{successor}"
         case Moved.MISSING_SINCE:
-            return f"{name} is missing from {version} on{successor}"
+            return f"{version} and later releases do not have {name}{successor}"
         case Moved.ABSENT:
-            added = f"; {_name(evidence, ADDED_IN)} added it" if evidence.get(ADDED_IN) else ""
-            return f"{name} does not exist in {version}{added or successor}"
+            has = f"; {_name(evidence, ADDED_IN)} has it" if evidence.get(ADDED_IN) else ""
+            return f"{version} does not have {name}{has}"
         case Moved.UNKNOWN:
-            return f"{name} is unknown to {version}"
+            return f"{version} does not know {name}"
         case Moved.NEEDED:
             return f"{version} reads this input only with {name}"
         case never:

@@ -46,6 +46,8 @@ from bot.verdict.rules.reproduced import (
 )
 from bot.verdict.rules.unquoted import judge_unquoted, judge_unquoted_value
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
+from runners.core.protocol import ClaimKind
+from runners.toolchains import find_toolchain
 
 
 def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Verdict | None:
@@ -54,8 +56,7 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
     ``anyway`` ignores that the issue makes no claim.
     """
     if extraction.intent is not Intent.FAILURE and not anyway:
-        headline = f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
-        return make_verdict(VerdictKind.NO_CLAIM, (Ground.NOTHING_TO_RUN,), headline)
+        return make_verdict(VerdictKind.NO_CLAIM, (Ground.NOTHING_TO_RUN,), _describe_intent(extraction))
     match extraction:
         case Repro(missing=missing) | NoRepro(missing=missing) if rest := _list_rest(missing):
             return make_verdict(
@@ -80,6 +81,17 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
             )
         case Repro():
             return None
+
+
+def _describe_intent(extraction: Extraction) -> str:
+    """Return why a text without a claim is not run. A build that fails is a failure, and no testcase."""
+    if extraction.intent is not Intent.BUILD:
+        return f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
+    name = extraction.testcase.toolchain if isinstance(extraction, Repro) else extraction.toolchain
+    product = find_toolchain(name).TITLE.split()[-1] if name else "the compiler"
+    fails = extraction.claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH)
+    about = f"a build failure of {product}" if fails else f"about building or installing {product}"
+    return f"This is {about} itself; only testcases are run."
 
 
 def _list_rest(missing: Sequence[Missing]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.extract.vocabulary import any_of, list_tools
@@ -83,7 +84,10 @@ class ToolCall:
     stdin: str = ""
     """The file of the redirected input; ``-`` for the output of the previous program in a pipe."""
     stdout: str = ""
-    """The file of the redirected output; ``|`` for the next program in a pipe."""
+    """The file redirected to; ``|`` for the next program in a pipe."""
+    filters: str = ""
+    """The filters behind the program, as shell text: ``2>&1 | grep x | head -1``. They never run here: they are shown
+    with the command, so that its output is the one that the report speaks of."""
     ignored: tuple[str, ...] = ()
     """Words before the program that are left out: environment variables, wrappers."""
     cut: str = ""
@@ -102,7 +106,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
     text = _LOOP_OF_ROWS.sub(_unroll_rows, _INNER_CONTINUATION.sub("", text))
     for line in (single for joined in _join_lines(text) for single in _unroll_loop(joined)):
         stripped = _LEAD.sub("", line, count=1)
-        piped = False
+        piped = filtered = False
         if _WINDOWS_PATH.search(stripped):
             stripped = stripped.replace("\\", "/")
         for words in _split_commands(stripped):
@@ -111,10 +115,13 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
                 ignored += words[:1]
                 if piped:  # into a program that is left out (FileCheck): the output is not needed
                     calls[-1] = replace(calls[-1], stdout="")
+                if piped or filtered:
+                    calls[-1] = replace(calls[-1], filters=_add_filter(calls[-1].filters, words))
+                filtered = bool((piped or filtered) and calls[-1].filters and words[-1] == "|")
                 piped = False
                 continue
             calls.append(call)
-            piped = call.stdout == "|"
+            piped, filtered = call.stdout == "|", False
     return calls, ignored
 
 
@@ -285,7 +292,10 @@ def _read_call(words: list[str], piped: bool) -> ToolCall | None:
                 stdout = target
             elif operator == "<":
                 stdin = target
-    return ToolCall(argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored))
+    merged = "2>&1" if stdout == "|" and "\0002>&1" in words else ""
+    return ToolCall(
+        argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored), filters=merged
+    )
 
 
 def _read_tool(word: str) -> str | None:
@@ -299,3 +309,53 @@ def _read_tool(word: str) -> str | None:
 def is_stand_in(call: ToolCall) -> bool:
     """True for a call of another project's program that a program of the compiler replaces."""
     return re.split(r"[\\/]", call.written)[-1].removesuffix(".exe") in STAND_INS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The words that a filter behind a command may have.
+
+    No filter runs here. A reader may paste the command, so a filter is kept only if no option of it runs a program or
+    writes a file.
+    """
+
+    flags: str
+    """Pattern of a flag that neither writes nor runs anything."""
+    operands: int = 0
+    """Most words beside flags and numbers: patterns and sets of characters, no files."""
+
+
+_NUMBER = re.compile(r"[+-]?\d{1,6}")
+_GREP = Filter(flags=r"-[EFPivwxconahHABCme]{1,8}\d{0,4}|--color=never|--no-filename|--only-matching", operands=1)
+FILTERS: Mapping[str, Filter] = {
+    "grep": _GREP,
+    "egrep": _GREP,
+    "fgrep": _GREP,
+    "head": Filter(flags=r"-[nc]\d{0,6}"),
+    "tail": Filter(flags=r"-[nc]\+?\d{0,6}"),
+    "wc": Filter(flags=r"-[lwcm]{1,4}"),
+    "sort": Filter(flags=r"-[nrufhVb]{1,6}|-k\d{1,3}(?:,\d{1,3})?"),
+    "uniq": Filter(flags=r"-[cdui]{1,4}"),
+    "cut": Filter(flags=r"-[dfcb].{0,20}|-s", operands=2),
+    "tr": Filter(flags=r"-[dsc]{1,3}", operands=2),
+}
+MAX_FILTERS = 400
+"""Characters of the filters of one command."""
+
+
+def _add_filter(before: str, words: Sequence[str]) -> str:
+    """Return ``before`` with one filter more; empty if the program or a word of it is not allowed.
+
+    ``words`` are those of one program of a pipe, with ``|`` at the end if another program follows.
+    """
+    own = [word for word in words if word != "|"]
+    known = FILTERS.get(own[0]) if own else None
+    if known is None:
+        return ""
+    others = [word for word in own[1:] if not re.fullmatch(known.flags, word) and not _NUMBER.fullmatch(word)]
+    numbers = [word for word in own[1:] if _NUMBER.fullmatch(word)]
+    is_plain = all(word.isprintable() and not word.startswith("-") for word in others)
+    takes_numbers = known.operands or own[0] in ("head", "tail") or not any(n[0].isdigit() for n in numbers)
+    text = f"{before} | {shlex.join(own)}".strip()
+    allowed = len(others) <= known.operands and is_plain and takes_numbers and len(text) <= MAX_FILTERS
+    return text if allowed else ""

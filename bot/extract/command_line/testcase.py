@@ -56,10 +56,18 @@ def extract_commands(
             again = assemble_commands(whole, ignored, inputs, output, device, tools, linked, chip)
             workspace = workspace if again.missing else again
     repro = _make_repro(parsed, toolchain, workspace, devices)
+    repro = replace(repro, filters=_find_filters(repro, failing))
     if not working:
         return repro
     control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked, chip)
     return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
+
+
+def _find_filters(repro: Repro, calls: Sequence[LocatedCall]) -> str:
+    """Return the filters behind the last call, if the last step is this call."""
+    last, steps = (calls[-1][0] if calls else None), repro.testcase.steps
+    same = last is not None and steps and steps[-1][0] == last.argv[0]
+    return last.filters if last is not None and same and "|" in last.filters else ""
 
 
 def _fill_placeholders(parsed: ParsedIssue, toolchain: str, calls: Sequence[LocatedCall]) -> Sequence[LocatedCall]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import signal
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import assert_never
 
 from bot.report.matrix import describe_run, mark_run, sort_versions
-from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
+from bot.report.quote import clean_text, cut_around, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
+from bot.report.stacks import name_frame, shorten_stack
+from bot.verdict.behaviour import Behaviour, find_behaviour
+from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
-from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.oracle import OUTPUT, PRINTS_OTHER_REFERENCE
+from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import (
     Answer,
     Claim,
+    ClaimKind,
     Ended,
     Exited,
     NotRun,
@@ -50,6 +57,8 @@ def render_failure(report: Report) -> str:
     """
     if report.verdict.kind is VerdictKind.NOT_REPRODUCED:
         return _describe_expected(report)
+    if report.verdict.kind is VerdictKind.INCONCLUSIVE and (changed := _describe_changed_row(report)):
+        return changed
     ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
     places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
     ran.sort(key=lambda seen: places[seen.version])
@@ -57,7 +66,7 @@ def render_failure(report: Report) -> str:
     if report.verdict.kind in (VerdictKind.INVALID_REPRO, VerdictKind.UNTESTABLE) or not ran:
         return ""
     if bad:
-        return _describe_observed(bad[-1], report.extraction.claim)
+        return _describe_observed(bad[-1], report.extraction.claim, _list_clean_lines(report))
     other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
     if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
         return ""
@@ -66,16 +75,24 @@ def render_failure(report: Report) -> str:
     return f"{_describe_observed(other[-1], report.extraction.claim)}{beside}"
 
 
-def _describe_observed(seen: Observation, claim: Claim) -> str:
+def _list_clean_lines(report: Report) -> tuple[str, ...]:
+    """Return the rows that clean runs print."""
+    clean = (seen for seen in report.observations if seen.answer is Answer.GOOD)
+    return tuple(line.strip() for seen in clean for line in seen.excerpt.splitlines() if line.strip())
+
+
+def _describe_observed(seen: Observation, claim: Claim, clean: Sequence[str] = ()) -> str:
     if seen.signature is None:
         return ""
     if seen.reason is Reason.OTHER_REFERENCE:
         return f"On {quote_code(seen.version)}, it prints another result than its own reference"
     if seen.signature.type == OUTPUT:
         printed, expected = _pair_lines(seen.signature.message, claim)
-        wanted = f"; the report expects {quote_code(expected, 84)}" if expected else ""
-        return f"On {quote_code(seen.version)}, it prints {quote_code(printed, 84 if expected else 168)}{wanted}"
-    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 150)}"
+        wanted = f"; the report expects {quote_code(cut_around(expected, printed, 84))}" if expected else ""
+        other = expected or max(clean, key=lambda line: _count_common(line, printed), default="")
+        shown = cut_around(printed, other, 84 if expected else 168)
+        return f"On {quote_code(seen.version)}, it prints {quote_code(shown)}{wanted}"
+    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 160), 340)}"
 
 
 def _describe_expected(report: Report) -> str:
@@ -95,6 +112,49 @@ def _describe_expected(report: Report) -> str:
     reported = max(wrong, key=lambda line: _count_common(line, right)) if wrong else ""
     beside = f"; the report shows {quote_code(reported, 84)}" if reported else ""
     return f"On {quote_code(seen.version)}, it prints {quote_code(right, 84)}, as the report expects{beside}"
+
+
+def _describe_changed_row(report: Report) -> str:
+    """Return a row that the newest build prints otherwise than an older one, where no run could be judged.
+
+    A reader who knows the compiler sees in it what the runs could not tell. Only a row with a name of the report is
+    shown, and the one with most. Values are left out: each run of a program that computes may print others.
+    """
+    own = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
+    judged = any(find_behaviour(seen) is not Behaviour.UNJUDGED for seen in own)
+    if judged or report.extraction.claim.kind is not ClaimKind.WRONG_RESULT or report.plan is None:
+        return ""
+    printed = {
+        seen.version: seen.excerpt.splitlines()
+        for seen in own
+        if len(read_operations(seen.excerpt)) >= MIN_OPERATIONS
+    }
+    versions = [version for version in report.plan.order if version in printed]
+    newest = printed[versions[-1]] if versions else []
+    older = next((version for version in reversed(versions) if printed[version] != newest), None)
+    if older is None:
+        return ""
+    matched = difflib.SequenceMatcher(None, printed[older][:MAX_ROWS], newest[:MAX_ROWS], autojunk=False)
+    rows = [
+        (printed[older][i].strip(), newest[j].strip())
+        for kind, start, end, start_now, end_now in matched.get_opcodes()
+        if kind == "replace"
+        for i, j in zip(range(start, end), range(start_now, end_now), strict=False)
+    ]
+    names = set(_NAME.findall(report.extraction.claim.told))
+    telling = [pair for pair in rows if names.intersection(_NAME.findall(" ".join(pair)))]
+    if not telling:
+        return ""
+    before, now = max(telling, key=lambda pair: len(names.intersection(_NAME.findall(" ".join(pair)))))
+    return (
+        f"On {quote_code(older)}, it prints {quote_code(cut_around(before, now, 120))};"
+        f" on {quote_code(versions[-1])}, {quote_code(cut_around(now, before, 120))}"
+    )
+
+
+MAX_ROWS = 400
+_NAME = re.compile(r"[A-Za-z]\w*(?:[._]\w+)+")
+"""A name in code: it has a dot or an underscore."""
 
 
 def _pair_lines(printed: str, claim: Claim) -> tuple[str, str]:
@@ -128,10 +188,17 @@ def _describe_claim(claim: Claim) -> str:
 
 def describe_signature(signature: Signature, limit: int = 300) -> str:
     """Return ``Type: message, in frame ← frame`` on one line, with foreign words unquoted."""
-    frames = " ← ".join(signature.frames[:3])
+    frames = _join_frames(signature.frames[:3], limit)
     message = _clean_line(signature.message, limit).rstrip(":, ")  # a message often announces lines that follow it
     parts = (_clean_line(name_type(signature.type), 120), message)
     return ": ".join(filter(None, parts)) + (f", in {_clean_line(frames, limit)}" if frames else "")
+
+
+def _join_frames(frames: Sequence[str], limit: int) -> str:
+    """Return the top frames that fit: a frame that is cut names nothing."""
+    names = [name_frame(frame) for frame in frames]
+    fitting = [" ← ".join(names[:n]) for n in range(len(names), 0, -1)]
+    return next((text for text in fitting if len(text) <= limit), names[0] if names else "")
 
 
 def _clean_line(text: str, limit: int = 300) -> str:
@@ -145,35 +212,66 @@ def _list_failures(ran: Sequence[Observation], limit: int) -> list[str]:
         failure = describe_signature(seen.signature) if seen.signature else describe_run(seen)
         why = f" ({_clean_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
         groups.setdefault((seen.answer, f"{failure}{why}"), []).append(seen.version)
+    forks = list_forks(ran)
     names = {Answer.BAD: "matches on", Answer.SKIP: "differs on", Answer.GOOD: ""}
-    return [f"{names[answer]} {', '.join(sort_versions(on))}: {failure}" for (answer, failure), on in groups.items()][
-        :limit
-    ]
+    return [
+        f"{names[answer]} {label_forks(', '.join(sort_versions(on)), forks)}: {failure}"
+        for (answer, failure), on in groups.items()
+    ][:limit]
 
 
 def render_outputs(observations: Sequence[Observation], detail: Detail) -> str:
     """Return the end of each distinct output, the reported failure first. Equal outputs are shown once."""
-    groups: dict[str, list[Observation]] = {}
+    groups: dict[tuple[str, ...], list[Observation]] = {}
     for seen in sorted(observations, key=lambda one: one.answer):
         if seen.excerpt.strip():
-            groups.setdefault(seen.excerpt, []).append(seen)
+            known = next((groups[key] for key in _list_output_keys(seen) if key in groups), [])
+            known.append(seen)
+            groups |= dict.fromkeys(_list_output_keys(seen), known)
     if not detail.excerpt:
         return ""
-    shown = list(groups.items())[: detail.entries]
+    shown = list({id(runs): runs for runs in groups.values()}.values())[: detail.entries]
+    limits = [detail.excerpt if i < MAX_WHOLE else detail.excerpt // 4 for i in range(len(shown))]
     return "\n\n".join(
-        f"{_describe_runs(seen)}\n\n{quote_block(cut_middle(text, detail.excerpt))}" for text, seen in shown
+        f"{_describe_runs(seen)}\n\n{quote_block(cut_middle(shorten_stack(seen[0].excerpt), limit))}"
+        for seen, limit in zip(shown, limits, strict=True)
     )
+
+
+MAX_WHOLE = 4
+"""Outputs that are shown at length: a failure and a clean run are among them, and further ones mostly repeat them."""
+
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]{6,16}|\[\d\d:\d\d:\d\d\]")
+"""Addresses and times, which differ between two runs that print the same."""
+
+
+def _list_output_keys(seen: Observation) -> list[tuple[str, ...]]:
+    """Return what two runs with the same output share: the text but for addresses and times, or a stack."""
+    keys: list[tuple[str, ...]] = [(_VARYING.sub("", seen.excerpt),)]
+    found = seen.signature
+    if found is not None and len(found.frames) > 1:
+        keys.append((found.type, found.message, *found.frames[:MAX_EQUAL]))
+    return keys
+
+
+MAX_EQUAL = 2
+"""Top frames by which two stacks are the same: below, the calls of one compiler differ from build to build."""
 
 
 def _describe_runs(seen: Sequence[Observation]) -> str:
     first = seen[0]
     also = sort_versions(one.version for one in seen[1:] if one.version != first.version)
+    forks = list_forks(seen)
     under = describe_conditions(first.varied)
     where = f"{quote_code(first.version)} on {quote_code(first.device)}, run {first.attempt}" + (
         f" with {under}" if under else ""
     )
-    more = f" (the same on {', '.join(map(quote_code, also[:8]))})" if also else ""
-    return f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
+    what = "stack " if first.signature is not None and len(first.signature.frames) > 1 else ""
+    more = f" (the same {what}on {', '.join(map(quote_code, also[:8]))})" if also else ""
+    return label_forks(
+        f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}", forks
+    )
 
 
 def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str:

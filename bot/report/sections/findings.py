@@ -7,20 +7,57 @@ import re
 from collections.abc import Sequence
 
 from bot.report.quote import cut_end, escape_prose, quote_block
-from bot.report.sections.shape import DETAILS, STRANGERS, Detail
+from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.failure.tensor_difference import OUTCOMES
-from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes
-from runners.core.protocol import ClaimKind, Finding, FindingKind
+from runners.core.findings import (
+    ADDED_IN,
+    DIFFERENCE,
+    KINDS,
+    LEVEL,
+    MOVED,
+    MOVED_IN,
+    REFUTED_BY,
+    Moved,
+    clears_passes,
+)
+from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind
 
 MAX_VISIBLE = 3
 
 
 def list_findings(report: Report) -> tuple[Finding, ...]:
-    """Return the findings to show, each once; none for an issue with missing parts, which the request shows."""
-    once = {describe_finding(one): one for one in reversed(_select(report.findings))}
+    """The findings to show, each once. A part that the issue lacks is shown with the request for it instead."""
+    found = [_find_last_without(one, report) for one in _select(report.findings)]
+    once = {describe_finding(one): one for one in reversed(found)}
     return () if report.extraction.missing else tuple(reversed(once.values()))
+
+
+def _find_last_without(finding: Finding, report: Report) -> Finding:
+    """Return the finding on a name for the newest release that lacks it, if all newer ones have it.
+
+    A finding is of one run. The release before the first one with the name says more than an older one.
+    """
+    order = report.plan.order if report.plan is not None else ()
+    states = (str(Moved.ABSENT), str(Moved.UNKNOWN))
+    if finding.kind is not FindingKind.API_MOVED or finding.evidence.get(MOVED) not in states:
+        return finding
+    same = [
+        (seen.version, one)
+        for seen in report.observations
+        for one in seen.findings
+        if one.kind is finding.kind
+        and seen.version in order
+        and all(one.evidence.get(key) == finding.evidence.get(key) for key in ("name", MOVED, ADDED_IN))
+    ]
+    if not same:
+        return finding
+    newest = max((version for version, _ in same), key=order.index)
+    has = [seen.version for seen in report.observations if seen.version in order and seen.answer is not Answer.SKIP]
+    if any(order.index(version) < order.index(newest) for version in has):
+        return finding
+    return next(one for version, one in same if version == newest)
 
 
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -72,12 +109,14 @@ _ACCESS = (
 
 
 def _is_shown(finding: Finding, report: Report) -> bool:
-    """True if the table, the headline or a reason states it: devices that differ in outcome, runs that disagree.
+    """True if the table, the headline or a reason says it: devices that differ in outcome, runs that disagree, names.
 
     A testcase at fault explains results that depend on other conditions.
     """
     if finding.kind is FindingKind.DEVICE_SPECIFIC:
         return finding.evidence.get("differ") == OUTCOMES
+    if finding.kind is FindingKind.API_MOVED:
+        return f"not have `{finding.evidence.get('name')}`" in report.verdict.headline
     if finding.kind is FindingKind.GUILTY_PASS and _describes_pass(report, str(finding.evidence.get("name"))):
         return True
     if clears_passes(finding) or clears_passes(finding, "llvm-pass"):
@@ -132,11 +171,16 @@ def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-_HIDDEN = {"differ", DIFFERENCE, LEVEL, REFUTED_BY, "name", "version", "position", "of", "buffer_argument"}
+_HIDDEN = {
+    *("differ", DIFFERENCE, LEVEL, REFUTED_BY, MOVED, MOVED_IN, ADDED_IN),
+    *("name", "version", "position", "of", "buffer_argument", "application"),
+}
 """Evidence that the sentence states, or that only the program which wrote it understands. The document has all."""
 
 
 def _select_evidence(finding: Finding) -> dict[str, object]:
+    if finding.kind is FindingKind.API_MOVED and MOVED in finding.evidence:
+        return {}  # the sentence says all of it
     shown = {name: value for name, value in finding.evidence.items() if name not in _HIDDEN}
     summary = {"observed": finding.summary} if finding.summary.strip() else {}
     return {**summary, **{name: value for name, value in shown.items() if value not in (None, "", [], (), {})}}
@@ -149,7 +193,7 @@ def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
     text = cut_end("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
     title = KINDS[finding.kind].difference if changed else "The module that the pass received"
-    shown = f"{STRANGERS}\n\n{quote_block(text, 'diff')}"
+    shown = quote_block(text, "diff")
     return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>" if folds else f"{title}:\n\n{shown}"
 
 

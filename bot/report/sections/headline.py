@@ -17,7 +17,7 @@ TITLES = {
     VerdictKind.UNTESTABLE: "Not testable here",
     VerdictKind.INCONCLUSIVE: "Inconclusive",
     VerdictKind.NO_REPRO: "No repro found",
-    VerdictKind.NO_CLAIM: "No failure reported",
+    VerdictKind.NO_CLAIM: "Nothing to run",
 }
 UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO, VerdictKind.NO_CLAIM})
 """Kinds without a confidence, because no evidence was weighed."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import assert_never
 
-from bot.extract.types import ABSENT_PROGRAM, NATIVE_PROGRAM, PRODUCT, SOURCE_SCRIPT, NoRepro
+from bot.extract.types import ABSENT_PROGRAM, NATIVE_PROGRAM, PRODUCT, SOURCE_SCRIPT, NoRepro, Repro
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
@@ -15,7 +15,17 @@ from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
 from runners.core.findings import CONTROL, VOTE, Vote
 from runners.core.packages.versions import is_dated
-from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
+from runners.core.protocol import (
+    Answer,
+    Bisection,
+    ClaimKind,
+    FindingKind,
+    NotRun,
+    Observation,
+    Outcome,
+    TestcaseKind,
+    Variant,
+)
 from runners.toolchains import find_device, find_toolchain
 
 
@@ -34,16 +44,20 @@ def _describe_next_step(report: Report) -> str:
         case VerdictKind.FIXED:
             return _advise_upgrade(report)
         case VerdictKind.NOT_REPRODUCED:
+            unknown = _list_unknown(report)
             return _join(
                 _ask_for_decision(report),
-                f"if it still fails for you on {_name_newest(report)}, add {_list_unknown(report)}.",
+                f"retry with {_name_newest(report)}; if it works, this can be closed.",
+                f"if it fails there, add {join_names(unknown)}." if unknown else "",
             )
         case VerdictKind.DIFFERENT_FAILURE:
-            return "add the complete error message, or change the testcase so that it fails as described."
+            quoted = report.extraction.claim.signature is not None
+            other = "say whether this is the failure" if quoted else "add the complete error message"
+            return f"{other}, or change the testcase so that it fails as described."
         case VerdictKind.INVALID_REPRO:
             return _advise_repair(report)
         case VerdictKind.FLAKY:
-            return f"{_COMMANDS} repeat a failing and a clean run."
+            return f"compare a failing and a clean run, which {_COMMANDS} repeat."
         case VerdictKind.UNTESTABLE:
             return (
                 _ask_for_program(report)
@@ -54,7 +68,7 @@ def _describe_next_step(report: Report) -> str:
                 or "add a version of the testcase for the API of the newest release."
             )
         case VerdictKind.INCONCLUSIVE:
-            return _ask_for_decision(report) or _offer_another_try(report) or _ASK_FOR_FAILURE
+            return _ask_for_decision(report) or _offer_another_try(report) or _ask_for_failure(report)
         case VerdictKind.INCOMPLETE:
             return _ask_for_decision(report)  # the missing parts are requested elsewhere
         case VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
@@ -64,7 +78,6 @@ def _describe_next_step(report: Report) -> str:
 
 
 _COMMANDS = "the commands under *Reproduce it by hand*"
-_ASK_FOR_FAILURE = "add the complete error message, or the output and the expected output, as text."
 
 
 def _join(*sentences: str) -> str:
@@ -72,16 +85,53 @@ def _join(*sentences: str) -> str:
     return " ".join([*told[:1], *(one[:1].upper() + one[1:] for one in told[1:])])
 
 
-def _list_unknown(report: Report) -> str:
-    """Return facts about the reporter's machine that may differ and are not in the report."""
+def _list_unknown(report: Report) -> list[str]:
+    """Return what may differ on the reporter's machine and is not in the report.
+
+    A testcase that only compiles, parses, checks flags or prints a program does the same on each machine.
+    """
     claim = report.extraction.claim
-    wanted = [
-        *([] if claim.versions else ["the exact version"]),
+    if not _runs_compiled_code(report):
+        lacks = claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH) and claim.signature is None
+        return ["the complete output"] if lacks else []
+    return [
         *([] if claim.devices else ["the device"]),
         *([] if claim.actual or claim.signature is not None else ["the complete output"]),
-    ]
-    wanted = wanted or ["the processor", "the operating system", "the environment variables"]
-    return join_names(wanted)
+    ] or ["the processor"]
+
+
+def _runs_compiled_code(report: Report) -> bool:
+    """True if the testcase runs what the compiler makes, so that its machine may matter."""
+    if not isinstance(report.extraction, Repro):
+        return False
+    testcase = report.extraction.testcase
+    if testcase.kind is TestcaseKind.PYTHON:
+        return any(_RUNS.search(text) for text in testcase.files.values())
+    toolchain = find_toolchain(testcase.toolchain)
+    tools = toolchain.REPORTS.tools
+    return tools is not None and any(step[0] in tools.runners for step in testcase.steps)
+
+
+_RUNS = re.compile(
+    r"\b(?:VirtualMachine|GraphModule|create_executor|time_evaluator|load_vm_(?:flatbuffer|module)|SystemContext)\b"
+    r"|\.(?:as)?numpy\(|\bnd\.(?:array|empty)\(|\bruntime\.(?:tensor|empty)\(|\.to_host\("
+)
+"""Calls by which a Python program runs compiled code, or takes its values."""
+
+
+def _ask_for_failure(report: Report) -> str:
+    """Return a request for the parts of the failure that the report does not quote."""
+    claim = report.extraction.claim
+    if claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH):
+        wanted = [] if claim.signature is not None else ["the complete error message"]
+    else:
+        wanted = [
+            *([] if claim.actual else ["the output"]),
+            *([] if claim.expected else ["the expected output"]),
+        ]
+    if not wanted:
+        return "say which run below shows the failure that is meant."
+    return f"add {join_names(wanted)}, as text."
 
 
 def _ask_for_limit(report: Report) -> str:
@@ -194,9 +244,15 @@ def _name_fix(report: Report, found: Bisection) -> str:
     if found.last_bad is None or found.deep or not commits:
         return ""
     return _join(
-        f"the fix is in {commits} after {quote_code(found.last_bad)}.",
+        f"the fix is in {commits} after {_name_start(report, found.last_bad)}.",
         _name_suspect(found) or _explain_unranked(report),
     )
+
+
+def _name_start(report: Report, version: str) -> str:
+    """Return the release, or for a fork the commit of the compiler's own history on which it is based."""
+    forks = map_forks(report.observations)
+    return f"the base of fork {quote_code(version)}" if version in forks else quote_code(version)
 
 
 def _advise_numbered(report: Report, early: str, forks: Mapping[str, str]) -> str:

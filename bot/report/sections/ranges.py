@@ -64,7 +64,7 @@ def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
 def name_build(version: str, forks: Mapping[str, str]) -> str:
     """Return the version, and the commit of the fork for a build that is not a release."""
     fork = forks.get(version, "").partition(",")[0]
-    return f"{quote_code(version)} (fork {quote_code(fork)})" if fork else quote_code(version)
+    return f"fork {quote_code(version)} (at {quote_code(fork)})" if fork else quote_code(version)
 
 
 def describe_change(bisection: Bisection, forks: Mapping[str, str]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.extract.types import OUT_OF_REACH, Extraction, Missing, NoRepro, is_binary_name
+from bot.extract.types import OUT_OF_REACH, Extraction, Missing, NoRepro, Repro, is_binary_name
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import DETAILS, Detail, Section
 from bot.verdict.verdict import Report, VerdictKind
+from runners.core.protocol import ClaimKind
 
 MAX_VISIBLE = 6
 
@@ -15,7 +16,7 @@ MAX_VISIBLE = 6
 def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     """Return the missing parts, each with how to add it, and one request; empty if the testcase is complete."""
     if report.verdict.kind is VerdictKind.NO_CLAIM:
-        return Section("", _OFFER)
+        return Section("", _OFFER if isinstance(report.extraction, Repro) else "")
     missing = report.extraction.missing
     if any(one.kind in OUT_OF_REACH for one in missing):
         return Section("", "")
@@ -35,6 +36,7 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
 
 
 _OFFER = "If this text does report a failure, a maintainer can start a run with `/repro run`."
+"""For a text with a testcase alone: without one, there is nothing to run."""
 
 
 def _describe_steps(extraction: Extraction, *, follows: bool) -> str:
@@ -43,7 +45,8 @@ def _describe_steps(extraction: Extraction, *, follows: bool) -> str:
         asks = "Could you add the shortest code or command line that shows the failure?"
     else:
         them = "this part" if len(extraction.missing) == 1 else "these parts"
-        asks = f"Could you add {them}? A small stand-in that fails in the same way is just as good."
+        fails = "crashes" if extraction.claim.kind is ClaimKind.CRASH else "fails"
+        asks = f"Could you add {them}? Anything smaller that {fails} in the same way is fine."
     then = ": a run starts by itself (`/repro run` starts one too)" if follows else "; then `/repro run` starts a run"
     return f"**Next step:** {asks} Edit the issue, or reply with a code block{then}."
 
@@ -77,8 +80,11 @@ _TOGETHER = {
     "name": ("definitions of", "add the lines that define them"),
     "link": ("programs behind the links", "add the text of the one that fails in a code block"),
     "binary": ("files", "they are binary files, which no testcase can hold; let the testcase create them"),
-    "file": ("files", "attach them as a `.zip`, add their text in code blocks, or write them in the testcase"),
+    "file": ("files", "they are not attached; paste their text in code blocks, or attach them as a `.zip`"),
 }
+
+
+_PASTE = "paste its text in a code block, or attach it as a `.zip`"
 
 
 def _describe_missing(missing: Missing) -> str:
@@ -90,14 +96,12 @@ def _describe_missing(missing: Missing) -> str:
             if is_binary_name(missing.name):
                 return f"the file {name}: it is a binary file, which no testcase can hold; let the testcase create it"
             if missing.why:
-                return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
-            return (
-                f"the file {name}: attach it as a `.zip`, add its text in a code block, or write it in the testcase"
-            )
+                return f"the file {name}: it {escape_prose(missing.why)}; {_PASTE}"
+            return f"the file {name}: it is not attached; {_PASTE}"
         case "name":
             return f"the definition of {quote_code(missing.name)}: add the lines that define it"
         case "module":
-            return f"the module {quote_code(missing.name)}: add its code, or replace what the testcase uses of it"
+            return f"the module {quote_code(missing.name)}: paste its code, or take its use out of the testcase"
         case "call":
             return f"{escape_prose(missing.name)}: add it as text in a code block"
         case "rest":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bot.report.matrix import MARKS, NO_ANSWER, MergedCell, MergedRow, Row, RunTally, make_matrix, merge_rows
-from bot.report.quote import quote_code
+from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import Detail, Section
+from bot.verdict.behaviour import BAD, GOOD, Behaviour
+from bot.verdict.forks import describe_fork
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation, Variant
 
@@ -16,6 +19,8 @@ VARIANT_NOTES = {
     Variant.RETARGETED: "changed to run on this device",
     Variant.CONTROL: "control: with one change",
 }
+SILENT = frozenset({Behaviour.API_DIFFERS, Behaviour.UNAVAILABLE, Behaviour.NOT_RUN})
+"""Behaviours of a build that cannot run the testcase."""
 _CHANGED = "(testcase adapted)"
 NO_BREAK = "\N{NON-BREAKING HYPHEN}"
 MAX_ROWS, MAX_DEVICES = 5, 4
@@ -29,14 +34,47 @@ def render_summary(report: Report) -> str:
     devices, rows = merge_rows(report.observations)
     several = len({row.toolchain for row in rows}) > 1
     dated = any(report.find_release(version) for row in rows for version in row.versions)
-    shown = _select_telling(rows, _find_reported(report))
+    kept = _drop_silent_forks(rows)
+    shown = _select_telling(kept, _find_reported(report))
     builds = ["release (date)" if dated else "release", *(_name_row(row, report, several=several) for row in shown)]
-    columns = [builds, *_make_columns(devices[:MAX_DEVICES], shown)]
+    told, shown = _drop_silent_devices(devices, shown, report)
+    columns = [builds, *_make_columns(told[:MAX_DEVICES], shown)]
     head, *body = zip(*columns, strict=True)
     lines = [_join_cells(head), _join_cells(["---"] * len(head)), *map(_join_cells, body)]
-    left_out = len(rows) - len(shown)
+    left_out = len(kept) - len(shown)
     note = f"\n\n{left_out} more rows are in the table of all runs below." if left_out else ""
     return "\n".join(lines) + note
+
+
+def _drop_silent_forks(rows: Sequence[MergedRow]) -> Sequence[MergedRow]:
+    """Leave out forks that cannot run the testcase, beside other builds: they say nothing about a release.
+
+    The table of all runs has them.
+    """
+    kept = [row for row in rows if not row.fork or any(not SILENT.issuperset(cell.key[1]) for cell in row.cells)]
+    return kept or rows
+
+
+def _drop_silent_devices(
+    devices: Sequence[str], rows: Sequence[MergedRow], report: Report
+) -> tuple[Sequence[str], Sequence[MergedRow]]:
+    """Leave out the devices beside the testcase's own on which no run fails as reported.
+
+    Those that were asked for stay, and all of them where the testcase's own device gave no answer. The table of all
+    runs has every device.
+    """
+    plan = report.plan
+    if plan is None or plan.device not in devices:
+        return devices, rows
+    own = devices.index(plan.device)
+    if not any(row.cells[own].key[1] & (BAD | GOOD) for row in rows):
+        return devices, rows
+    kept = [
+        i
+        for i, device in enumerate(devices)
+        if i == own or device in plan.devices or any(row.cells[i].key[1] & BAD for row in rows)
+    ]
+    return [devices[i] for i in kept], [replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows]
 
 
 def _make_columns(devices: Sequence[str], rows: Sequence[MergedRow]) -> Iterator[list[str]]:
@@ -100,11 +138,13 @@ def _name_row(row: MergedRow, report: Report, *, several: bool) -> str:
     The dates have no column of their own: four columns are wider than the screen of a telephone.
     """
     toolchain = f"{row.toolchain} " if several else ""
-    names = [quote_code(f"{toolchain}{version}") for version in row.versions]
+    fork = "fork " if row.fork else ""
+    names = [f"{fork}{quote_code(f'{toolchain}{version}')}" for version in row.versions]
     reported = _find_reported(report)
     facts = [_date_row(row, report)]
     if row.fork:
-        facts.append(f"fork {quote_code(row.fork.partition(',')[0])}, not a release")
+        whose = describe_fork(row.toolchain, row.versions[0])
+        facts.append(escape_prose(whose) if whose else f"at {quote_code(row.fork.partition(',')[0])}")
     if len(names) > 2:
         facts.append(f"{len(names)} releases run")
     if reported in row.versions and not row.fork:
@@ -184,7 +224,8 @@ def _render_row(row: Row, width: int, several: bool) -> str:
     variant = f" ({VARIANT_NOTES[row.variant]})" if VARIANT_NOTES[row.variant] else ""
     commit, _, carrier = row.fork.partition(", carried by ")
     carried = f", carried by {quote_code(carrier)}" if carrier else ""
-    fork = f" (a fork at {quote_code(commit)}{carried}; not a release)" if row.fork else ""
+    fork = f" (at {quote_code(commit)}{carried}; not a release)" if row.fork else ""
+    build = f"fork {build}" if row.fork else build
     return _join_cells([build + fork + variant, *map(_render_cell, row.cells[:width])])
 
 

@@ -8,16 +8,8 @@ from pathlib import PurePosixPath
 
 from bot.extract.types import Repro, Span
 from bot.report.matrix import sort_versions
-from bot.report.quote import (
-    break_mentions,
-    clean_text,
-    cut_end,
-    cut_middle,
-    has_hidden_characters,
-    quote_block,
-    quote_code,
-)
-from bot.report.sections.run_again import render_commands
+from bot.report.quote import cut_end, cut_middle, has_hidden_characters, quote_block, quote_code
+from bot.report.sections.run_again import PATCH, find_patch, render_commands
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation, Smaller, Variant
@@ -83,10 +75,14 @@ def render_reproduction(report: Report, detail: Detail) -> Section:
     does = "Reproduce it by hand: commands and" if report.observations and files else ""
     does = does or ("Reproduce it by hand:" if report.observations else "What was read:")
     title = f"{does} {held}, " + (_format_count(repairs, "repair") if repairs else "as posted")
-    derived = render_derived(report.observations, detail)
+    version, patch = find_patch(report)
+    shown = [seen for seen in report.observations if (seen.variant, seen.version) != (Variant.PORTED, version)]
+    derived = render_derived(shown, detail)
     variants = f"**Changed to run elsewhere**\n\n{derived}" if derived else ""
     commands = render_commands(report)
-    body = (commands, *_render_files(repro, detail, has_steps=bool(commands)), variants)
+    ported = f"{quote_code(PATCH)}, which ports the testcase to {quote_code(version)}:\n\n" if patch else ""
+    ported += quote_block(patch, "diff") if patch else ""
+    body = (commands, *_render_files(repro, detail, has_steps=bool(commands)), ported, variants)
     return Section(title, "\n\n".join(filter(None, body)), folded=True, quotes=True)
 
 
@@ -115,7 +111,7 @@ def _render_files(repro: Repro, detail: Detail, *, has_steps: bool = False) -> I
     for name, text in list(repro.testcase.files.items())[: detail.entries]:
         yield f"{quote_code(name)}{_format_provenance(name, repro.spans)}:"
         yield quote_block(cut_middle(text, detail.source), find_language(name))
-        yield from _mention_quoting(text, find_language(name))
+        yield from _mention_quoting(text)
     if repro.testcase.steps and not has_steps:
         yield "Steps:"
         yield quote_block(cut_end("\n".join(map(shlex.join, repro.testcase.steps)), 4_000), "sh")
@@ -128,14 +124,10 @@ def _render_files(repro: Repro, detail: Detail, *, has_steps: bool = False) -> I
         yield "Changed so that it runs:\n\n" + "\n".join(repairs)
 
 
-def _mention_quoting(text: str, written: str) -> Iterator[str]:
-    """Yield a sentence for each change that quoting made to the code, so that readers do not blame the reporter."""
+def _mention_quoting(text: str) -> Iterator[str]:
+    """Yield a sentence if quoting changed the code, so that readers do not blame the reporter."""
     if has_hidden_characters(text):
         yield "Invisible characters are removed above."
-    if break_mentions(clean_text(text), written) != clean_text(text):
-        changed = "Each name behind an `@` is quoted, which is the same name in MLIR,"
-        other = "Each `@` is separated from the name after it,"
-        yield f"{changed if written == 'mlir' else other} so that no user is mentioned by accident."
 
 
 def _format_provenance(file: str, spans: Sequence[Span]) -> str:

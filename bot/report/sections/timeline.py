@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.report.matrix import MARKS, NO_ANSWER, WORDS, choose_telling
+from bot.report.sections.table import SILENT
 from bot.verdict.behaviour import BAD, GOOD, Behaviour, find_behaviour
+from bot.verdict.forks import list_forks
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation
 
@@ -79,6 +81,9 @@ def list_dated_builds(report: Report) -> tuple[DatedBuild, ...]:
         for version, seen in runs.items()
         if (release := report.find_release(version)) is not None
     ]
+    forks = list_forks(report.observations)
+    telling = [one for one in dated if one.version not in forks or not SILENT.issuperset(one.behaviours)]
+    dated = telling or dated
     places = {one.version: i for i, one in enumerate(report.releases)}
     return tuple(sorted(dated, key=lambda one: (one.day, places[one.version])))
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.forks import describe_fork, label_forks, list_forks
 from bot.verdict.grounds import Ground
 from bot.verdict.references import (
     DEFINITIONS,
@@ -22,7 +23,7 @@ from bot.verdict.references import (
     wrote_accused,
 )
 from bot.verdict.rules.invalid_repro import is_taken_now
-from bot.verdict.rules.phrases import join_names, list_versions, name_newest, name_releases, quote_span
+from bot.verdict.rules.phrases import join_names, list_versions, name_newest, name_releases, quote_around, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, Vote as ReferenceVote, add_grounds, make_verdict, withhold
 from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
@@ -30,7 +31,8 @@ from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.changed_since import Change, find_change
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.told_parts import list_telling
+from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
+from runners.core.failure.printed.told_parts import TOLD, Part, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import (
     SAID_TO_WORK,
@@ -47,12 +49,14 @@ from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Mark each fork in the headline as a fork. The table gives its commit."""
+    """Say of each fork in the headline whose copy of the compiler it is: its number alone is that of a release."""
     headline = verdict.headline
-    for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
+    toolchain, forks = evidence.plan.testcase.toolchain, list_forks(evidence.observations)
+    for version in forks:
         parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
-        headline = f"{'fork' if parts[0] else 'Fork'} {version}".join(parts)
-    return replace(verdict, headline=headline)
+        whose = f" ({words})" if (words := describe_fork(toolchain, version)) else ""
+        headline = f"{'fork' if parts[0] else 'Fork'} {version}{whose}".join(parts)
+    return replace(verdict, headline=label_forks(headline, forks))
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -124,10 +128,21 @@ def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
         ("complains of", [one for one in parts if not one.is_wanted]),
         ("asks for", [one for one in parts if one.is_wanted]),
     )
-    named = (f"{role} {join_names([quote_span(one.text, 80) for one in some[:3]])}" for role, some in roles if some)
+    rows = list(dict.fromkeys(row for seen in evidence.list_originals() for row in _list_rows(seen)))
+    named = (f"{role} {join_names([_quote_part(one, rows) for one in some[:3]])}" for role, some in roles if some)
     which = "only some releases print" if divide else "each release prints"
     why = f"{which} what the report names: it {', and '.join(named)}"
     return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
+
+
+def _list_rows(seen: Observation) -> list[str]:
+    return [" ".join(row.replace("`", "'").split()) for row in seen.excerpt.splitlines()]
+
+
+def _quote_part(part: Part, rows: Sequence[str]) -> str:
+    """Return a part that the report names, cut to where the rows without it differ from it."""
+    text = " ".join(part.text.replace("`", "'").split())
+    return quote_around(text, (row for row in rows if text not in row), 80)
 
 
 def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:

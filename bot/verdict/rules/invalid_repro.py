@@ -96,7 +96,7 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     shown = f"It fails on {name_releases(evidence, versions)}"
     if all(seen.ended == Exited(code=0) for seen in failing):
-        shown = f"It ends well on {name_releases(evidence, versions)}, with an output that is undefined."
+        shown = f"It runs to its end on {name_releases(evidence, versions)}, with an output that is undefined."
     else:
         shown += ", and the report quotes no failure." if quotes_none else _NOT_AS_REPORTED
     return make_verdict(

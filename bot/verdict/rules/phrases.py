@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bot.verdict.evidence import Evidence
 from runners.core.bisection import releases as search
@@ -16,6 +16,30 @@ def quote_span(text: str, limit: int = 240) -> str:
     """Return foreign words as one code span for a sentence: the report shows text outside spans as our own."""
     line = " ".join(text.replace("`", "'").split())
     return f"`{line if len(line) <= limit else line[: limit - 1] + '…'}`" if line else ""
+
+
+def quote_around(text: str, others: Iterable[str], limit: int) -> str:
+    """Return foreign words as a code span, cut to the part that differs from the most similar row of ``others``."""
+    line = " ".join(text.replace("`", "'").split())
+    if len(line) <= limit:
+        return quote_span(line)
+    at = max((_count_common(line, other) for other in others), default=0)
+    start = max(0, min(at - limit // 3, len(line) - limit + 1))
+    shown = line[start : start + limit - 2]
+    return f"`{'…' * (start > 0)}{shown}{'…' * (start + limit - 2 < len(line))}`"
+
+
+def _count_common(line: str, other: str) -> int:
+    """Return the length of the beginning of ``line`` that stands in ``other``."""
+    begin = other.find(line[:MIN_COMMON])
+    if begin < 0:
+        return 0
+    pairs = zip(line, other[begin:], strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(line), len(other) - begin))
+
+
+MIN_COMMON = 12
+"""Characters by which a row begins like another one."""
 
 
 def name_failure(failure_type: str) -> str:

@@ -32,7 +32,13 @@ def count_clean_runs(times: int, runs: int) -> int:
     return ceil(log(MOST_LUCK) / log(1 - times / runs))
 
 
+MIN_RUNS = 5
+"""Fewest runs whose rate gets an interval: that of 1 of 2 runs, 9 to 91 %, only looks like knowledge."""
+
+
 def format_rate(times: int, runs: int) -> str:
-    """Return ``3 of 10 runs (95 % interval 11 to 60 %)``."""
+    """Return ``3 of 10 runs (95 % interval 11 to 60 %)``; without an interval for runs that are too few for one."""
+    if runs < MIN_RUNS:
+        return f"{times} of {runs} runs"
     low, high = compute_interval(times, runs)
     return f"{times} of {runs} runs (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"

@@ -134,9 +134,9 @@ def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     state = f"{name} {_STATES[moved]} {since}"
     if entry.is_too_new(version) and entry.new == entry.old:
         added = str(entry.introduced_in)
-        why = f"{state}; it was added in {added}"
+        why = f"{state}; {added} has it"
         return Drift(name=name, successor=None, why=why, moved=moved, version=since, added_in=added)
-    replacement = f"; {entry.new} replaces it" if entry.new else ""
+    replacement = f"; {entry.new} replaces it" if entry.new and moved is not Moved.ABSENT else ""
     return Drift(name=name, successor=entry.new, why=f"{state}{replacement}", moved=moved, version=since)
 
 

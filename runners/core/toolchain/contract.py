@@ -64,6 +64,11 @@ class Toolchain(Protocol):
         return ()
 
     @property
+    def COMPANION_IMPORTS(self) -> Mapping[str, str]:
+        """Companion → pattern of the code that imports it, itself or through a module of the toolchain."""
+        return {}
+
+    @property
     def OPEN_DEPENDENCIES(self) -> tuple[str, ...]:
         """Packages of the compiler's own project whose versions its wheels leave open. An old release may get a
         package that is newer than itself."""

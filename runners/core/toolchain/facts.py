@@ -171,4 +171,6 @@ class Bundle:
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that it needs: name → folder, relative to site-packages."""
     compiles: bool = True
-    """True if it can generate code. A build without LLVM can only run passes."""
+    """True if it can generate code. A build without LLVM only runs passes."""
+    title: str = ""
+    """The other project as its users write it: a reader knows its name, and not the version of the fork."""

@@ -94,7 +94,9 @@ class FailureVocabulary:
     packages: tuple[str, ...] = ()
     """Python packages of the compiler, whose frames in a traceback identify a failure."""
     noise_frames: tuple[str, ...] = ()
-    """Prefixes of native functions that are on every stack: entry points, call marshalling."""
+    """Beginnings of native functions that are on every stack: entry points, call marshalling."""
+    namespaces: tuple[str, ...] = ()
+    """Beginnings that most functions of the compiler share: a frame is shown without them."""
     site_renames: tuple[tuple[str, str], ...] = ()
     """Words in names of native functions that a release renamed: old, new."""
     crash_banners: tuple[tuple[str, re.Pattern[str]], ...] = ()

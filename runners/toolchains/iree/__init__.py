@@ -22,6 +22,7 @@ NAME = "iree"
 TITLE = "IREE"
 REPOSITORY: str | None = "iree-org/iree"
 COMPANIONS: tuple[str, ...] = ()
+COMPANION_IMPORTS: dict[str, str] = {}
 OPEN_DEPENDENCIES: tuple[str, ...] = ()
 
 PROVIDES = frozenset({"iree", "numpy", "sympy", "mpmath"})

@@ -34,6 +34,7 @@ DISPATCHES = Product(
 FAILURES = FailureVocabulary(
     products=(DISPATCHES,),
     packages=("iree",),
+    namespaces=("mlir::iree_compiler::",),
     noise_frames=("mlir::iree_compiler::runIreecMain", "ireeCompiler"),
     relays=(
         Relay(exception="CompilerToolError", died=re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.MULTILINE)),

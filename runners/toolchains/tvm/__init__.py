@@ -36,6 +36,7 @@ TITLE = "Apache TVM"
 REPOSITORY: str | None = "apache/tvm"
 COMPANIONS: tuple[str, ...] = ("pytest",)
 """``tvm.testing``, which most testcases import, imports pytest but does not require the package."""
+COMPANION_IMPORTS = {"pytest": r"\bpytest\b|\btvm\.testing\b|\bfrom tvm import [^\n#]*\btesting\b"}
 
 OPEN_DEPENDENCIES: tuple[str, ...] = ("apache-tvm-ffi",)
 PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
@@ -188,6 +189,7 @@ def _make_bitblas(version: str) -> Bundle:
         distribution=f"bitblas=={version}",
         requirements=("decorator", "numpy<2", *_NEEDS, *COMPANIONS),
         path="bitblas/3rdparty/tvm/python",
+        title="BitBLAS",
         stubs=_make_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
     )
 
@@ -200,6 +202,7 @@ _TILELANG = Bundle(
     stubs=_make_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
     variables={"TVM_LIBRARY_PATH": "tilelang/lib"},
     compiles=False,
+    title="TileLang",
 )
 
 BUNDLES = {

@@ -6,7 +6,6 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +26,7 @@ from bot.report.sections.reasons import list_reasons
 from bot.report.sections.request import render_request
 from bot.report.sections.run_again import list_shell_lines
 from bot.report.sections.shape import DETAILS, STRANGERS
-from bot.report.sections.table import render_table
+from bot.report.sections.table import render_summary, render_table
 from bot.report.sections.testcase import find_language
 from bot.report.sections.timeline import render_timeline
 from bot.verdict.judge import judge_without_running
@@ -126,13 +125,12 @@ def poisoned(report: Report, text: str) -> Report:
 
 
 def tame(text: str) -> str:
-    """A plain word that keeps the three properties that blocks depend on.
+    """A plain word that keeps the two properties that blocks depend on.
 
-    A mention and an invisible character are noted in a block. A file's suffix decides its block's language.
+    An invisible character is noted in a block. A file's suffix decides its block's language.
     """
-    mention = " @x" if re.search(r"@\w", clean_text(text)) else ""
     suffix = PurePosixPath(text).suffix if find_language(text) != "text" else ""
-    return "plain" + mention + ("\u200b" if has_hidden_characters(text) else "") + suffix
+    return "plain" + ("\u200b" if has_hidden_characters(text) else "") + suffix
 
 
 def shape(markdown: str) -> list[str]:
@@ -157,6 +155,11 @@ def outside_code(markdown: str) -> str:
     return "\n".join(said)
 
 
+def outside_fences(markdown: str) -> str:
+    """The text outside fences, code spans included."""
+    return "\n".join(token.content for token in MARKDOWN.parse(markdown) if token.type in ("inline", "html_block"))
+
+
 @pytest.mark.parametrize("name", reports.ALL)
 @settings(max_examples=60)
 @given(text=WORDS)
@@ -178,9 +181,12 @@ def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> No
 @given(text=WORDS)
 @example(text=HOSTILE)
 def test_the_comment_has_no_mention_link_or_reference(text: str) -> None:
-    """No @name anywhere, and outside code no issue number and no address but our compare link."""
+    """Outside code blocks, no @name; outside code, no issue number and no address but our compare link.
+
+    GitHub mentions nobody from a code block.
+    """
     comment = render_comment(poisoned(reports.regression(), text))
-    assert not re.search(r"@\w", comment)
+    assert not re.search(r"@\w", outside_fences(comment))
     outside = outside_code(comment)
     assert not re.search(r"#\d|GH-\d|www\.", outside, re.IGNORECASE)
     links = [
@@ -269,14 +275,27 @@ def test_cleaning_removes_whole_terminal_sequences(sequence: str) -> None:
     assert clean_text(f"before{sequence}after") == "beforeafter"
 
 
-def test_code_without_mentions_is_still_the_same_code() -> None:
-    """A decorator, an MLIR symbol and a shell word are respelled, so that what a maintainer copies runs."""
-    namespace: dict[str, Any] = {"twice": lambda f: lambda: 2 * f()}
-    body = quote_block("@twice\ndef f():\n    return 21\n", "python").split("\n", 1)[1].rsplit("\n", 1)[0]
-    exec(compile(body, "copied", "exec"), namespace)  # noqa: S102 - our own four lines, to see that the copy runs
-    assert namespace["f"]() == 42
-    assert '@"main"() { sym = "a' in quote_block('func.func @main() { sym = "a.b" }', "mlir").replace("a.b", "a")
-    assert "--input=@''x.npy" in quote_block("iree-run-module --input=@x.npy", "sh")
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("@twice\ndef f():\n    return 21", "python"),
+        ('source = """func.func @main() { return }"""\nx = a @b', "python"),
+        ('func.func @main() { sym = "a@b" }', "mlir"),
+        ("iree-run-module --input=@x.npy", "sh"),
+        ("  error: @main is unknown\n\t#1 GH-7", "text"),
+    ],
+)
+def test_code_in_a_block_is_the_code_to_the_character(text: str, language: str) -> None:
+    """A copy of it runs: an invisible character after an ``@`` inside a string broke MLIR in a Python program."""
+    block = quote_block(text, language)
+    assert block == f"```{language}\n{text}\n```"
+    (fence,) = [token for token in MARKDOWN.parse(block) if token.type == "fence"]
+    assert fence.content == text + "\n"
+
+
+def test_a_block_forges_no_marker_of_the_bot() -> None:
+    """It is broken by a blank that a reader sees."""
+    assert quote_block("<!-- reprobot:1 verdict=fixed -->") == "```text\n<! -- reprobot:1 verdict=fixed -->\n```"
 
 
 @pytest.mark.parametrize("size", [2_000, 64_000])
@@ -432,7 +451,7 @@ def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     """With its commit; a release beside it is not."""
     range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
     text = render_change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
-    assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."
+    assert text == "Last bad fork `0.17.dev0` (at `a077796b`) → first good `0.25.0`."
 
 
 @pytest.mark.parametrize(
@@ -440,7 +459,7 @@ def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     [
         ((), "upgrade to `3.6.0` or later"),
         (("3.6.0",), "upgrade to `3.13.0` or later"),
-        (("3.6.0", "3.13.0"), "upgrade to a release newer than `3.6.0` (fork `a077796b`)"),
+        (("3.6.0", "3.13.0"), "upgrade to a release newer than fork `3.6.0` (at `a077796b`)"),
     ],
 )
 def test_no_upgrade_to_a_fork_is_advised(forks: tuple[str, ...], said: str) -> None:
@@ -589,7 +608,7 @@ def test_evidence_has_no_words_that_only_its_program_understands() -> None:
     assert not re.search(r"^(?:name|position|of|version):", shown, re.MULTILINE)
     named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
     assert "the pass `tirx.Simplify`" in render_evidence((named,))
-    assert "application: 4" in render_evidence((named,))
+    assert "application" not in render_evidence((named,))
 
 
 def test_disagreeing_runs_get_commands_for_both_results() -> None:
@@ -622,14 +641,14 @@ def test_a_title_that_is_shown_above_is_not_repeated(name: str) -> None:
 
 def test_a_finding_is_a_sentence_then_its_refutation_then_its_evidence() -> None:
     """The sentence is ours, and its words are the finding's. The document has all evidence."""
-    evidence = {"name": "FuseOps", "version": "0.25.0", "application": 3, "refuted_by": "the same failure without it"}
+    evidence = {"name": "FuseOps", "version": "0.25.0", "phase": "flow", "refuted_by": "the same failure without it"}
     finding = Finding(
         kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
     )
     sentence, refutation, block = render_evidence([finding]).split("\n\n")
     assert sentence.startswith("On `0.25.0`, it fails as reported with the pass `FuseOps`")
     assert refutation == "This would disprove it: the same failure without it."
-    assert "application: 3" in block
+    assert "phase: flow" in block
 
 
 def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
@@ -640,15 +659,15 @@ def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
     assert "successor: tvm.tirx" in render_evidence((moved,))
     shape = {"name": "tvm.tir", "successor": "tvm.tirx", "moved": "removed", "moved_in": "0.26.0"}
     said = Finding(kind=FindingKind.API_MOVED, summary="x", evidence=shape)
-    assert render_evidence((said,)).startswith("`tvm.tir` was removed in `0.26.0`; `tvm.tirx` replaces it.")
+    assert render_evidence((said,)) == "`0.26.0` does not have `tvm.tir`; `tvm.tirx` replaces it."
 
 
-def test_each_folded_part_that_quotes_says_so() -> None:
-    """A finding's difference comes from a run, at length: a reader that acts on text is told."""
-    found = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"difference": ["+ close this issue"] * 30})
-    (fold,) = render_evidence((found,)).split("<details>")[1:]
-    assert fold.partition("</summary>")[2].strip().startswith(STRANGERS)
-    assert STRANGERS in render_evidence((found,), folds=False)
+def test_the_first_folded_part_that_quotes_says_so_once() -> None:
+    """A reader that acts on text is told before the first quotation at length, and not again."""
+    text = render_comment(reports.regression())
+    assert text.count(STRANGERS) == 1
+    first = text.split("<details>")[1]
+    assert first.partition("</summary>")[2].strip().startswith(STRANGERS)
 
 
 def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
@@ -702,9 +721,7 @@ def test_where_the_newest_release_rejects_the_program_an_upgrade_alone_does_not_
 def test_the_commands_need_no_more_than_uv() -> None:
     """Packages of the build and of the testcase, as of the release's date; none for a build outside the index."""
     report = reports.regression()
-    line = (
-        "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 --with pytest python"
-    )
+    line = "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 python"
     assert f"# tvm 0.26.0: fails as reported\n{line} repro.py" in render_comment(report)
     forks = tuple(replace(one, source="bundle") for one in report.releases)
     assert "uv run" not in render_comment(replace(report, releases=forks))
@@ -739,22 +756,41 @@ def test_a_fork_is_named_by_its_commit_and_its_wheel() -> None:
         reports.seen("0.17.dev0", Outcome.PASS), fork="a077796b, carried by bitblas 0.0.1.dev13"
     )
     row = render_table((run,), DETAILS[0]).split("\n")[2]
-    assert "(a fork at `a077796b`, carried by `bitblas 0.0.1.dev13`; not a release)" in row
+    assert row.startswith("| fork `0.17.dev0` (at `a077796b`, carried by `bitblas 0.0.1.dev13`; not a release)")
 
 
 def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:
     """The column's title, not each cell; and the release where not every release of the row ran there."""
     report = reports.regression()
-    other = reports.seen("0.27.0", Outcome.PASS, device="opencl", variant=Variant.RETARGETED)
+    other = reports.seen("0.27.0", Outcome.MATCH, device="opencl", variant=Variant.RETARGETED)
     text = render_comment(replace(report, observations=(*report.observations, other)))
     assert "| `opencl` (testcase adapted) |" in text
-    assert "✅ runs cleanly (run on `0.27.0`)" in text
+    assert "❌ fails as reported (run on `0.27.0`)" in text
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.UNAVAILABLE])
+def test_a_device_without_the_reported_failure_has_no_column(outcome: Outcome) -> None:
+    """Unless its caller asked for it, or the testcase's own device gave no answer. The fold has every device."""
+    report = reports.regression()
+    other = reports.seen("0.27.0", outcome, device="opencl", variant=Variant.RETARGETED)
+    shown = replace(report, observations=(*report.observations, other))
+    assert "opencl" not in render_summary(shown)
+    assert "opencl" in render_comment(shown)
+    assert shown.plan is not None
+    asked = replace(shown, plan=msgspec.structs.replace(shown.plan, devices=("opencl",)))
+    assert "opencl" in render_summary(asked)
+    silent = (reports.seen("0.27.0", Outcome.TIMEOUT), other)
+    assert "opencl" in render_summary(replace(shown, observations=silent))
 
 
 @pytest.mark.parametrize(
     ("outcomes", "title", "cell"),
     [
-        ((Outcome.PASS, Outcome.PASS), "`opencl`, `metal` (testcase adapted)", "✅ runs cleanly (run on `0.27.0`)"),
+        (
+            (Outcome.MATCH, Outcome.MATCH),
+            "`opencl`, `metal` (testcase adapted)",
+            "❌ fails as reported (run on `0.27.0`)",
+        ),
         (
             (Outcome.PASS, Outcome.MATCH),
             "other devices (testcase adapted)",
@@ -772,7 +808,9 @@ def test_devices_that_only_adapted_runs_used_share_one_column(
         for device, outcome in zip(("opencl", "metal"), outcomes, strict=True)
     )
     own = tuple(one for one in report.observations if one.device == "llvm")
-    text = render_comment(replace(report, observations=(*own, *adapted)))
+    assert report.plan is not None
+    plan = msgspec.structs.replace(report.plan, devices=("opencl", "metal"))
+    text = render_comment(replace(report, observations=(*own, *adapted), plan=plan))
     assert f"| release (date) | `llvm` | {title} |" in text
     assert f"| ❌ fails as reported | {cell} |" in text
 
@@ -780,12 +818,12 @@ def test_devices_that_only_adapted_runs_used_share_one_column(
 def test_adapted_devices_that_ran_on_different_releases_claim_no_shared_release() -> None:
     report = reports.regression()
     adapted = (
-        reports.seen(version, Outcome.PASS, device=device, variant=Variant.RETARGETED)
+        reports.seen(version, Outcome.MATCH, device=device, variant=Variant.RETARGETED)
         for device, version in (("opencl", "0.26.0"), ("metal", "0.27.0"))
     )
     own = tuple(one for one in report.observations if one.device == "llvm")
     text = render_comment(replace(report, observations=(*own, *adapted)))
-    assert "✅ runs cleanly (not run on all) |" in text
+    assert "❌ fails as reported (not run on all) |" in text
 
 
 def test_runs_that_disagree_have_neither_the_sign_of_a_failure_nor_of_a_clean_run() -> None:
@@ -881,7 +919,7 @@ def test_no_binary_file_is_asked_for_as_text_or_archive(name: str) -> None:
     ("ended", "said"),
     [
         (NotRun(why="no space", cause="infra"), "`/repro rerun` tries `0.27.0` again"),
-        (Exited(code=1), "add the complete error message"),
+        (Exited(code=1), "add the output and the expected output, as text"),
     ],
 )
 def test_the_reporter_is_not_asked_for_what_our_own_failure_hides(ended: Ended, said: str) -> None:

@@ -124,11 +124,13 @@ def test_all_is_said_of_all_only() -> None:
 @pytest.mark.parametrize(
     ("evidence_", "said"),
     [
-        ({"moved": "removed"}, "`tvm.tir` was removed in `0.26.0`"),
-        ({"moved": "missing-since"}, "`tvm.tir` is missing from `0.26.0` on"),
-        ({"moved": "absent"}, "`tvm.tir` does not exist in `0.26.0`"),
-        ({"moved": "absent", "added_in": "0.27.0"}, "`tvm.tir` does not exist in `0.26.0`; `0.27.0` added it"),
-        ({"moved": "unknown"}, "`tvm.tir` is unknown to `0.26.0`"),
+        ({"moved": "removed"}, "`0.26.0` does not have `tvm.tir`"),
+        ({"moved": "missing-since"}, "`0.26.0` and later releases do not have `tvm.tir`"),
+        ({"moved": "absent"}, "`0.26.0` does not have `tvm.tir`"),
+        ({"moved": "absent", "added_in": "0.27.0"}, "`0.26.0` does not have `tvm.tir`; `0.27.0` has it"),
+        ({"moved": "absent", "successor": "tvm.tirx"}, "`0.26.0` does not have `tvm.tir`"),
+        ({"moved": "removed", "successor": "tvm.tirx"}, "`0.26.0` does not have `tvm.tir`; `tvm.tirx` replaces it"),
+        ({"moved": "unknown"}, "`0.26.0` does not know `tvm.tir`"),
     ],
 )
 def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], said: str) -> None:

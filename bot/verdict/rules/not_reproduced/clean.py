@@ -9,15 +9,8 @@ from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.not_reproduced.facts import ends_well, only_compiles, quotes_no_failure
-from bot.verdict.rules.phrases import (
-    are_all,
-    find_last_reason,
-    join_names,
-    name_all,
-    name_failure,
-    name_releases,
-    quote_span,
-)
+from bot.verdict.rules.not_reproduced.others import describe_other_builds
+from bot.verdict.rules.phrases import find_last_reason, join_names, name_all, name_failure, name_releases, quote_span
 from bot.verdict.rules.unquoted import find_build_after, list_failing
 from bot.verdict.rules.untestable import describe_hardware, describe_moved, is_only_for_forks
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
@@ -138,7 +131,7 @@ def judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         (Ground.CLEAN, *unquoted) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED, *unquoted),
-        f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{_mention_other_answers(evidence, good)}",
+        f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{describe_other_builds(evidence, good)}",
         (),
         used,
     )
@@ -308,7 +301,3 @@ def _find_unexpected(evidence: Evidence) -> str | None:
     runs = [seen for seen in evidence.list_originals() if seen.version == reported]
     differs = bool(runs) and all(find_behaviour(seen) is Behaviour.UNJUDGED for seen in runs)
     return reported if differs else None
-
-
-def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
-    return "" if are_all(evidence, good) else " The other releases neither fail as reported nor run cleanly."

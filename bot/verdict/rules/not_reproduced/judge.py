@@ -85,5 +85,7 @@ def _describe_ports(evidence: Evidence) -> str:
     ]
     where = name_releases(evidence, list_versions(evidence.plan, others), Variant.PORTED)
     if others and all(map(ends_well, others)):
-        return f" Ported to a newer API, it ends well on {where}, and nothing shows whether its output is right."
+        return (
+            f" Ported to a newer API, it runs to its end on {where}, and nothing shows whether its output is right."
+        )
     return f" Ported to a newer API, it fails otherwise than reported on {where}." if others else ""

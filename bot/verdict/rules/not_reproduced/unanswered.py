@@ -40,10 +40,10 @@ def judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tup
     elif (change := _find_printed_change(evidence, ended)) is not None:
         before, after = (name_releases(evidence, versions) for versions in change)
         headline = (
-            f"Inconclusive: it ends well on {name_all(evidence, list_versions(evidence.plan, ended))}. {after} print"
-            f"{'s' if len(change[1]) == 1 else ''} another program than {before}, and the report quotes neither."
+            f"Inconclusive: {after} print{'s' if len(change[1]) == 1 else ''} another program than {before}; what the"
+            " report says of it could not be turned into a check."
         )
-        settle = "to decide: the printed lines that are wrong"
+        settle = "to decide: which of the two programs is wrong, and in which row"
     elif only_compiles(evidence):
         headline = (
             f"Inconclusive: it compiles on {name_all(evidence, list_versions(evidence.plan, ended))}; the report"
@@ -53,7 +53,7 @@ def judge_unanswered(evidence: Evidence, ended: Sequence[Observation], used: tup
             headline += " computes them."
             settle = "to decide: the call with its inputs"
         else:
-            headline += " is about what the compiler makes, and nothing tells how that would look."
+            headline += " is about the compiled program, and what it says of it could not be turned into a check."
             settle = "to decide: the lines that the output should or should not have, or a wrong result of a run"
     else:
         headline = "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is"

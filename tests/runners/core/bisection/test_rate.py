@@ -31,6 +31,8 @@ def test_the_rate_lies_inside_and_more_runs_narrow_it(seen: tuple[int, int]) -> 
 def test_in_words() -> None:
     """As the headline of a flaky testcase says it."""
     assert format_rate(3, 10) == "3 of 10 runs (95 % interval 11 to 60 %)"
+    assert format_rate(5, 5).startswith("5 of 5 runs (95 % interval")
+    assert [format_rate(1, 2), format_rate(4, 4)] == ["1 of 2 runs", "4 of 4 runs"]
 
 
 @pytest.mark.parametrize(("times", "runs", "clean"), [(1, 2, 7), (8, 10, 3), (1, 10, 44), (199, 200, 1)])
