@@ -18,7 +18,7 @@ from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
-from runners.core.failure.oracle import OUTPUT, PRINTS_OTHER_REFERENCE
+from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import (
     Answer,

@@ -31,8 +31,7 @@ from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.changed_since import Change, find_change
 from runners.core.failure.printed.output import names_negative_zero
-from runners.core.failure.printed.own_build import Change, find_change, is_marked_by_own_build
-from runners.core.failure.printed.told_parts import TOLD, Part, list_telling
+from runners.core.failure.printed.told_parts import Part, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import (
     SAID_TO_WORK,
@@ -157,6 +156,8 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
         return verdict
     order, good = evidence.plan.order, evidence.find_versions(Answer.GOOD)
     since = [one for one in good if order.index(one) > order.index(change.wrong)]
+    if not since:  # only ported runs print the other program
+        return add_grounds(verdict, Ground.CHANGED_SINCE)
     headline = (
         f"Already fixed: {name_releases(evidence, since)}, {name_newest(evidence)} included,"
         f" print{'s' if len(since) == 1 else ''} another program than {change.wrong}: {_describe_change(change)}."
