@@ -168,7 +168,7 @@ def _quote_sentences(seen: Investigation, plan: Plan) -> Investigation:
 def _quote_refutation(finding: Finding) -> Finding:
     """Quote what would disprove a finding, unless it is the sentence of its kind or of its cause."""
     said = finding.evidence.get(REFUTED_BY)
-    own = {KINDS[finding.kind].refuted_by, *(one.refuted_by for one in CAUSES.values())}
+    own = (KINDS[finding.kind].refuted_by, *(one.refuted_by for one in CAUSES.values()))
     if not said or said in own:
         return finding
     return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: quote_span(str(said))})
