@@ -50,7 +50,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not read_programs(runs):
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
-    marks = _divide(_list_telling(plan.claim, printed), printed)
+    marks = _divide(_list_telling(plan.claim, printed), printed, read_parts(plan.claim))
     marks = marks or _judge_alike(read_parts(plan.claim), printed)
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
@@ -89,11 +89,13 @@ def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
     return tuple([one for one in telling if not one.is_row] or telling)
 
 
-def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:
+def _divide(telling: Sequence[Part], printed: Mapping[str, str], parts: Sequence[Part]) -> dict[str, bool]:
     """Return whether each build behaves as reported, by the dividing parts. Builds without an answer are left out.
 
     Empty if a build has a wanted and an unwanted part, or if all builds are on one side. A build that has only some
     of the unwanted rows of a quoted program is left out: it prints another program, which shares rows with that one.
+    So is a build without the attribute of which the report gives a wrong and a right value: the attribute may have
+    had another name there.
     """
     wanted = [one for one in telling if one.is_wanted]
     unwanted = [one for one in telling if not one.is_wanted]
@@ -103,6 +105,8 @@ def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bo
         rows = [_has(text, one) for one in unwanted if one.is_row]
         if any(rows) and not all(rows):
             continue
+        if not (has_wanted or has_unwanted) and any(key not in text for key in _list_keys(parts)):
+            continue
         if has_wanted and has_unwanted:
             return {}
         if has_unwanted or (not unwanted and not has_wanted):
@@ -110,6 +114,17 @@ def _divide(telling: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bo
         elif has_wanted or not wanted:
             marks[version] = False
     return marks if len(set(marks.values())) == 2 else {}
+
+
+def _list_keys(parts: Sequence[Part]) -> set[str]:
+    """Return the attributes of which the report gives a wrong and a right value."""
+    keys: dict[bool, set[str]] = {True: set(), False: set()}
+    for one in parts:
+        keys[one.is_wanted] |= set(_KEY.findall(one.text))
+    return keys[True] & keys[False]
+
+
+_KEY = re.compile(r"([A-Za-z_]\w{3,80}) = ")
 
 
 def _judge_alike(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str, bool]:

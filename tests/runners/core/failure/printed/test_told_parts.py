@@ -173,3 +173,15 @@ def test_a_short_wrong_value_counts_beside_a_right_one_of_the_same_form() -> Non
     seen = (print_on("1.0", old.replace("[1, 1]", "[4, 4]")), print_on("1.1", old), print_on("1.2", new))
     assert mark("", *seen, actual="[1, 1]", expected="[16, 16]") == [S, M, P]
     assert mark("", *seen, actual="[1, 1]", expected="[16]") == [S, S, S]
+
+
+def test_a_build_without_the_attribute_of_both_values_is_neither() -> None:
+    """The attribute may have had another name there."""
+    quoted = {"actual": 'unit.scale %a {tiling = "none", status = "no"}', "expected": 'tiling = "all"'}
+    seen = (
+        print_on("1.0", OLD.replace('status = "no"', 'sizes = "none"')),
+        print_on("1.1", OLD.replace("{", '{tiling = "none", ')),
+        print_on("1.2", NEW.replace("{", '{tiling = "all", ')),
+    )
+    assert mark("", *seen, **quoted) == [S, M, P]
+    assert mark("", *seen[:2], **quoted) == [S, S]
