@@ -244,7 +244,7 @@ def _describe_call(evidence: Evidence, summary: str) -> str:
 def _describe_wrong_call(evidence: Evidence, summary: str) -> str:
     gone = _describe_control(evidence)
     said = _CALL_FAULTS[_choice(evidence, CALL_FAULT, CallFault)](evidence)
-    return said + (f"; with only that put right, {gone}" if gone else "")
+    return said + (f"; with only this repaired, {gone}" if gone else "")
 
 
 def _describe_count(evidence: Evidence) -> str:
@@ -304,8 +304,8 @@ _CALL_FAULTS: Mapping[CallFault, Callable[[Evidence], str]] = {
         f" the program reads as {_name(evidence, 'taken')}: the array has another type"
     ),
     CallFault.NOTATION: lambda evidence: (
-        f"line {_number(evidence, 'line')} of {_name(evidence, 'file')} is in a notation of older releases; its"
-        f" successor is {_name(evidence, 'successor')}"
+        f"line {_number(evidence, 'line')} of {_name(evidence, 'file')} is in the notation of older releases;"
+        f" newer releases read {_name(evidence, 'successor')}"
     ),
     CallFault.DEVICE: lambda evidence: (
         f"{_name(evidence, 'flag')} of {_name(evidence, 'program')} takes no {_name(evidence, 'name')} in any known"

@@ -201,7 +201,7 @@ def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
         (
             CallFault.NOTATION,
             {"file": "a.mlir", "line": 2, "successor": "x axis(1)"},
-            "line 2 of `a.mlir` is in a notation of older releases; its successor is `x axis(1)`",
+            "line 2 of `a.mlir` is in the notation of older releases; newer releases read `x axis(1)`",
         ),
         (
             CallFault.DEVICE,
@@ -215,7 +215,7 @@ def test_a_wrong_call_is_stated(fault: CallFault, known: dict[str, object], said
     assert describe_finding(finding) == said
     mended = {**finding.evidence, "control_end": ControlEnd.FAILURE_GONE.value}
     put_right = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence=mended)
-    assert describe_finding(put_right) == f"{said}; with only that put right, the failure is gone"
+    assert describe_finding(put_right) == f"{said}; with only this repaired, the failure is gone"
 
 
 @pytest.mark.parametrize(
