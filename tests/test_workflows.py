@@ -329,8 +329,8 @@ def test_a_release_has_the_notes_of_its_version(tmp_path: Path) -> None:
     words = [str(tmp_path / "tools/release.sh"), f"v{version}"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "### Changed" in done.stdout
-    assert "\n## " not in done.stdout
+    unreleased = changelog.partition("\n## Unreleased\n")[2].partition("\n## ")[0]
+    assert done.stdout.strip() == unreleased.strip() != ""
 
 
 def test_the_version_is_a_semantic_one_everywhere() -> None:
