@@ -16,6 +16,7 @@ from bot.verdict.grounds import BASES, IN_FAVOUR, MEANINGS, Ground, get_weight
 from bot.verdict.rules.accepted import judge_accepted
 from bot.verdict.rules.caveats import (
     name_forks,
+    name_older_report,
     weigh_assertion,
     weigh_call_check,
     weigh_change_since,
@@ -123,6 +124,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_not_reproduced(evidence)
     )
     for add_caveat in (
+        name_older_report,
         name_forks,
         name_costs,
         weigh_control,

@@ -58,6 +58,21 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     return replace(verdict, headline=label_forks(headline, forks))
 
 
+def name_older_report(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Add to a verdict on clean runs that all of them are of later builds than the reported one, if they are.
+
+    Then the failure may have existed, and may be fixed: "not reproduced" alone reads as if the report were wrong.
+    """
+    if verdict.kind is not VerdictKind.NOT_REPRODUCED or evidence.has_near_build():
+        return verdict
+    clean, reported = evidence.find_versions(Answer.GOOD), evidence.plan.reported
+    order = evidence.plan.order
+    if not clean or reported is None or order.index(clean[0]) < order.index(reported):
+        return verdict
+    since = f" No build of the report's time ran: the failure may have been fixed before {clean[0]}."
+    return replace(verdict, headline=verdict.headline + since)
+
+
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Add the result of the reporter's own control. A failing control weakens the verdict."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:

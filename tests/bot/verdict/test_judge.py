@@ -1970,6 +1970,18 @@ def test_a_session_of_the_model_that_the_compiler_gets_is_a_second_source(refere
     assert runs_same_model(testcase) is same
 
 
+@pytest.mark.parametrize(("versions", "told"), [(("0.1.0",), True), ((ORDER[0],), False)], ids=["older", "its build"])
+def test_clean_runs_of_later_builds_alone_may_mean_that_the_failure_is_fixed(
+    versions: tuple[str, ...], told: bool
+) -> None:
+    claim = Claim(kind=ClaimKind.CRASH, versions=versions)
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported=ORDER[0], order=ORDER)
+    seen = tuple(observe(version, Outcome.PASS) for version in ORDER)
+    verdict = judge(Evidence(plan=plan, observations=seen, findings=()))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert (f"may have been fixed before {ORDER[0]}" in verdict.headline) is told
+
+
 def test_a_change_of_the_printed_program_after_the_reported_release_is_a_fix_of_moderate_confidence() -> None:
     old, new = ("f.scale %0\nf.scale %1\nf.b %0", "f.scale %0\nf.b %0")
     claim = Claim(kind=ClaimKind.WRONG_RESULT, told="Two scales are not merged.", versions=(ORDER[1],))
