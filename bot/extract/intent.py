@@ -241,6 +241,8 @@ OUTPUT_MARKS = (
         r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution"
         r"|pip['’]s dependency resolver|ResolutionImpossible)",
     ),
+    # what pip prints around the output of a package's own build
+    _mark(Intent.BUILD, 4, r"^\s*(?:\[end of output\]\s*$|(?:× |error: )?subprocess-exited-with-error\b|╰─>)"),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
 )
 

@@ -166,11 +166,15 @@ def _name_newest(report: Report) -> str:
 
 
 def _confirm_here(report: Report) -> str:
-    """Return where the failure occurs: on the newest release that fails as posted, else after porting."""
+    """Return where the failure occurs: on the newest release that fails as posted, else after porting.
+
+    No command shows it on a fork, whose compiler no package index has by itself.
+    """
     bad = [
         one.version
         for one in report.observations
-        if (one.answer is Answer.BAD and one.variant is Variant.ORIGINAL) or fails_with_other_versions(one)
+        if not one.fork
+        and ((one.answer is Answer.BAD and one.variant is Variant.ORIGINAL) or fails_with_other_versions(one))
     ]
     if bad:
         return f"{_COMMANDS} show the failure on {quote_code(sort_versions(bad)[-1])} without this bot."

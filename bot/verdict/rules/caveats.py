@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.forks import describe_fork, label_forks, list_forks
+from bot.verdict.forks import label_forks, list_forks
 from bot.verdict.grounds import Ground
 from bot.verdict.references import (
     DEFINITIONS,
@@ -48,14 +48,8 @@ from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Say of each fork in the headline whose copy of the compiler it is: its number alone is that of a release."""
-    headline = verdict.headline
-    toolchain, forks = evidence.plan.testcase.toolchain, list_forks(evidence.observations)
-    for version in forks:
-        parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
-        whose = f" ({words})" if (words := describe_fork(toolchain, version)) else ""
-        headline = f"{'fork' if parts[0] else 'Fork'} {version}{whose}".join(parts)
-    return replace(verdict, headline=label_forks(headline, forks))
+    """Mark each fork in the headline as a fork: its bare number is that of a release. The table names its owner."""
+    return replace(verdict, headline=label_forks(verdict.headline, list_forks(evidence.observations)))
 
 
 def name_older_report(verdict: Verdict, evidence: Evidence) -> Verdict:
