@@ -362,7 +362,7 @@ def _describe_left_out(evidence: Evidence) -> str:
     kind = {"llvm-pass": "LLVM ", "written": ""}.get(str(evidence.get(LEVEL)), "")
     name = str(evidence.get("name"))
     blamed = f"{kind}{name}" if _NUMBERED.fullmatch(name) else f"the {kind}pass {_name(evidence, 'name')}"
-    return f"{_on(evidence)}, it fails as reported with {blamed}, but not without it and later passes"
+    return f"{_on(evidence)}, it fails with {blamed}, but not without it and later passes"
 
 
 def _describe_dispatch(evidence: Evidence) -> str:

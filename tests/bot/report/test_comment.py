@@ -646,7 +646,7 @@ def test_a_finding_is_a_sentence_then_its_refutation_then_its_evidence() -> None
         kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
     )
     sentence, refutation, block = render_evidence([finding]).split("\n\n")
-    assert sentence.startswith("On `0.25.0`, it fails as reported with the pass `FuseOps`")
+    assert sentence.startswith("On `0.25.0`, it fails with the pass `FuseOps`")
     assert refutation == "This would disprove it: the same failure without it."
     assert "phase: flow" in block
 
