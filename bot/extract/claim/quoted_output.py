@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.extract.blocks.kinds import CALLS_OR_IMPORTS
 from bot.extract.blocks.markdown import Document, locate_code_spans
@@ -166,7 +168,10 @@ def _list_outputs(pieces: Sequence[Piece], others: Collection[int]) -> list[Piec
         and not _lists_packages(piece.text)
         and "--version" not in piece.intro.rpartition("\n")[2]
     ]
-    outputs += [piece for piece in pieces if _is_printed_module(piece, pieces) or _is_printed_row(piece, pieces)]
+    known = _read_programs(pieces)
+    outputs += [
+        piece for piece in pieces if _is_printed_module(piece, pieces, known) or _is_printed_row(piece, pieces)
+    ]
     typed: dict[int, int] = {}  # a block with a typed command → the row of its first command
     for piece in pieces:
         if piece.kind is Kind.SHELL and piece.block:
@@ -199,23 +204,46 @@ def _lists_packages(text: str) -> bool:
     return 2 * sum(map(names_package, rows)) > len(rows)
 
 
-def _is_printed_module(piece: Piece, pieces: Sequence[Piece]) -> bool:
-    """True for definitions below a program that are introduced as its output: a printed module."""
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """The Python programs of a report, read once: a report may have thousands of blocks."""
+
+    first_end: float
+    """The last row of the first program; infinite without one."""
+    calling: tuple[Piece, ...]
+    """The programs that call or import something."""
+    rows: frozenset[str]
+    """The rows of these programs."""
+
+
+def _read_programs(pieces: Sequence[Piece]) -> _Programs:
+    programs = [piece for piece in pieces if piece.kind is Kind.PYTHON]
+    calling = tuple(piece for piece in programs if CALLS_OR_IMPORTS.search(piece.text))
+    return _Programs(
+        first_end=min((piece.lines[1] for piece in programs), default=math.inf),
+        calling=calling,
+        rows=frozenset(row.strip() for piece in calling for row in piece.text.split("\n") if row.strip()),
+    )
+
+
+def _is_printed_module(piece: Piece, pieces: Sequence[Piece], programs: _Programs) -> bool:
+    """True for a printed module: definitions that a report introduces as the output of a program.
+
+    Rows in the form of TVMScript's printer need no introduction, if no program has them.
+    """
     if piece.kind is Kind.FRAGMENT and piece.cue is Cue.OUTPUT:
-        return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are not a command's input
+        return any(one.kind is Kind.MLIR for one in pieces)  # operations without a function are no input of a command
     if piece.kind in (Kind.MLIR, Kind.FRAGMENT) and piece.cue in (Cue.OUTPUT, Cue.EXPECTED):
         return _stands_below_program(piece, pieces)
-    programs = [one for one in pieces if one.kind is Kind.PYTHON and one is not piece]
-    calls = any(CALLS_OR_IMPORTS.search(one.text) for one in programs)
+    calls = any(one is not piece for one in programs.calling[:2])
     if piece.cue is Cue.NONE and calls and holds_printed_script(piece.text):
-        rows = {row.strip() for row in piece.text.split("\n")}
-        return not any(row.strip() in rows for one in programs for row in one.text.split("\n") if row.strip())
+        return not any(row.strip() in programs.rows for row in piece.text.split("\n"))
     is_script = piece.kind is Kind.PYTHON and not CALLS_OR_IMPORTS.search(piece.text)
     announced = piece.cue is Cue.OUTPUT or (is_script and piece.cue is Cue.EXPECTED)
     if not (piece.kind is Kind.DEFINITIONS or is_script) or not announced:
         return False
     # the form of an issue may ask for the output before the program
-    return any(one.lines[1] < piece.lines[0] for one in programs) or (is_script and calls)
+    return programs.first_end < piece.lines[0] or (is_script and calls)
 
 
 def holds_printed_script(text: str) -> bool:
