@@ -63,7 +63,7 @@ def name_older_report(verdict: Verdict, evidence: Evidence) -> Verdict:
     order = evidence.plan.order
     if not clean or reported is None or order.index(clean[0]) < order.index(reported):
         return verdict
-    since = f" No build of the report's time ran: the failure may have been fixed before {clean[0]}."
+    since = f" The reported build was not run: the failure may have been fixed before {clean[0]}."
     return replace(verdict, headline=verdict.headline + since)
 
 
@@ -164,12 +164,12 @@ def weigh_change_since(verdict: Verdict, evidence: Evidence) -> Verdict:
     if change is None or verdict.kind is not VerdictKind.FIXED:
         return verdict
     order, good = evidence.plan.order, evidence.find_versions(Answer.GOOD)
-    since = [one for one in good if order.index(one) > order.index(change.wrong)]
-    if not since:  # only ported runs print the other program
+    since = [one for one in change.right if one in good and order.index(one) > order.index(change.wrong[-1])]
+    if not since:  # only runs in another notation print the other program
         return add_grounds(verdict, Ground.CHANGED_SINCE)
     headline = (
         f"Already fixed: {name_releases(evidence, since)}, {name_newest(evidence)} included,"
-        f" print{'s' if len(since) == 1 else ''} another program than {change.wrong}: {_describe_change(change)}."
+        f" print{'s' if len(since) == 1 else ''} another program than {change.wrong[-1]}: {_describe_change(change)}."
     )
     weighed = replace(add_grounds(verdict, Ground.CHANGED_SINCE), headline=headline)
     is_quoted = any(seen.answer is Answer.BAD and seen not in marked for seen in evidence.list_originals())

@@ -9,7 +9,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.not_reproduced.facts import only_compiles
 from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, read_operations
+from runners.core.failure.printed.program_runs import read_programs
 from runners.core.protocol import ClaimKind, Observation, Reason
 from runners.toolchains import find_toolchain
 
@@ -71,11 +71,9 @@ def _find_printed_change(
     """
     if evidence.plan.claim.kind is not ClaimKind.WRONG_RESULT or not only_compiles(evidence):
         return None
-    printed = {seen.version: read_operations(seen.excerpt) for seen in ended}
+    printed = read_programs(ended)
     versions = [version for version in evidence.plan.order if version in printed]
-    if not versions or any(len(printed[version]) < MIN_OPERATIONS for version in versions):
-        return None
-    programs = [number_values(printed[version]) for version in versions]
+    programs = [printed[version] for version in versions]
     first = next((at for at in range(len(versions) - 1, -1, -1) if programs[at] != programs[-1]), None)
     return None if first is None else (tuple(versions[: first + 1]), tuple(versions[first + 1 :]))
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from runners.core.failure.printed.program import MIN_OPERATIONS, number_values, read_operations
+from runners.core.failure.printed.program import MIN_OPERATIONS, Operation, number_values, read_operations
 from runners.core.protocol import Exited, Observation, Outcome, Plan, Variant
 
-Program = tuple[tuple[str, ...], ...]
-"""The MLIR operations, or the rows of TVMScript, by which two printed programs are compared."""
+Program = tuple[Operation, ...]
+"""An MLIR program, whose values have their numbers in order."""
+GAP = re.compile(r"\.{3}|…")
+"""Text that a report leaves out of a quotation."""
 
 
 def list_runs(plan: Plan, observations: Sequence[Observation]) -> list[Observation]:
-    """Return the runs of the posted program, also ported to the names of the build, that ended with exit code 0."""
+    """Return the runs of the posted program, also in the notation of the build, that ended with exit code 0."""
 
     def ends_well(seen: Observation) -> bool:
-        is_posted = seen.variant in (Variant.ORIGINAL, Variant.PORTED)
+        is_posted = seen.variant is Variant.ORIGINAL or (seen.variant is Variant.PORTED and seen.notation_only)
         return is_posted and seen.device == plan.device and seen.ended == Exited(code=0)
 
     return [seen for seen in observations if ends_well(seen)]
@@ -28,15 +30,28 @@ def is_unjudged(seen: Observation) -> bool:
 
 
 def read_programs(runs: Sequence[Observation]) -> dict[str, Program]:
-    """Return the program that each build prints.
+    """Return the MLIR program that each build prints.
 
     Empty if a run prints no program, if runs of one build differ, or if only the end of a program was kept. The
     missing part is unknown.
     """
-    programs: dict[str, Program] = {}
+    return _read_each(runs, lambda printed: tuple(number_values(read_operations(printed))))
+
+
+def print_programs(runs: Sequence[Observation]) -> bool:
+    """True if each run prints a whole program, in MLIR or in TVMScript, and runs of one build agree."""
+    return bool(_read_each(runs, _read_script_or_mlir))
+
+
+_Rows = tuple[tuple[str, ...], ...]
+
+
+def _read_each(runs: Sequence[Observation], read: Callable[[str], _Rows]) -> dict[str, _Rows]:
+    programs: dict[str, _Rows] = {}
     for seen in runs:
-        program = _read_program(seen.excerpt)
-        if not program or seen.excerpt.startswith(_CUT) or programs.setdefault(seen.version, program) != program:
+        program = read(seen.excerpt)
+        is_whole = len(program) >= MIN_OPERATIONS and not seen.excerpt.startswith(_CUT)
+        if not is_whole or programs.setdefault(seen.version, program) != program:
             return {}
     return programs
 
@@ -46,9 +61,7 @@ _CUT = "[…]"
 _SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.M)
 
 
-def _read_program(printed: str) -> Program:
-    """Return a printed program. Empty for any other output."""
+def _read_script_or_mlir(printed: str) -> _Rows:
     if _SCRIPT.search(printed):
         return tuple(tuple(row.split()) for row in printed.splitlines() if row.strip())
-    operations = number_values(read_operations(printed))
-    return tuple(operations) if len(operations) >= MIN_OPERATIONS else ()
+    return tuple(number_values(read_operations(printed)))

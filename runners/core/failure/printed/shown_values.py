@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.output import NUMBER_PATTERN
-from runners.core.failure.printed.program_runs import list_runs, read_programs
+from runners.core.failure.printed.program_runs import list_runs, print_programs
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -45,7 +45,7 @@ def mark_by_shown_values(plan: Plan, observations: Sequence[Observation]) -> tup
     numbers are sizes and places. A report that names no build may be about any: then all builds must print the same.
     """
     claim, newest = plan.claim, plan.order[-1]
-    asks = claim.kind is ClaimKind.WRONG_RESULT and claim.shown and not read_programs(list_runs(plan, observations))
+    asks = claim.kind is ClaimKind.WRONG_RESULT and claim.shown and not print_programs(list_runs(plan, observations))
     if not asks or any(seen.answer is not Answer.SKIP for seen in observations):
         return tuple(observations)
     reported = plan.reported or newest

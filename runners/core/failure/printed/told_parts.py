@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.program import read_operations
-from runners.core.failure.printed.program_runs import is_unjudged, list_runs, read_programs
+from runners.core.failure.printed.program_runs import GAP, is_unjudged, list_runs, print_programs
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
 MAX_PARTS = 60
@@ -47,7 +47,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     be good. Truncated output is not judged, because the part may be in the missing text.
     """
     runs = list_runs(plan, observations)
-    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not read_programs(runs):
+    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not print_programs(runs):
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed, read_parts(plan.claim))
@@ -208,7 +208,7 @@ def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:
     for span in _SPAN.finditer(clause):
         negated = _NEGATED.search(clause[begin : span.start()]) is not None
         begin = span.end()
-        for piece in _GAP.split(span[1]):
+        for piece in GAP.split(span[1]):
             text = _normalize(piece).rstrip(" ,(")
             if len(text) >= MIN_PART_CHARS:
                 yield Part(text, is_wanted=is_wanted is not negated)
@@ -217,7 +217,7 @@ def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:
 def _read_rows(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
     """Yield the rows of quoted output. For a row with "...", yield its parts."""
     for row in quoted.splitlines()[:MAX_PARTS]:
-        for piece in _GAP.split(row):
+        for piece in GAP.split(row):
             text = _normalize(piece).strip(" ,:")
             if len(re.findall(r"\w+", text)) >= MIN_FRAGMENT_WORDS or (is_wanted and len(text) >= MIN_PART_CHARS):
                 yield Part(text, is_wanted=is_wanted, is_row=True)
@@ -239,14 +239,13 @@ def _mask(text: str) -> str:
 
 
 def _read_names(quoted: str, *, is_wanted: bool) -> Iterator[Part]:
-    """Yield the names of the operations of a quoted program with gaps, whose rows are no rows of the output."""
-    if not _GAP.search(quoted):
+    """Yield the names of the operations of a quoted program with gaps: the output contains no such row."""
+    if not GAP.search(quoted):
         return
     for name in dict.fromkeys(name for name, *_ in read_operations(quoted) if "." in name):
         yield Part(name, is_wanted=is_wanted, is_row=True, is_name=True)
 
 
-_GAP = re.compile(r"\.{3}|…")
 _NAMES = re.compile(r"%[\w$.#-]+")
 _ALIASES = re.compile(r"(#[a-z_]+?)\d+\b")
 _NOTATION = re.compile(r"[\"']|\bdtype=|\bcls\.")

@@ -1,4 +1,4 @@
-"""The build that a report is about tells which of two printed programs is the wrong one, where no words do."""
+"""The reported build shows which of two printed programs is the wrong program, if no words do."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import msgspec
 import pytest
 
 from runners.core.failure.printed.changed_since import find_change, mark_by_change
-from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome
+from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Variant
 from tests.support.observed import ORDER, PLAN, observe
 
 M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
 OLD = "func.func @f(%a: f32) -> f32 {\n  %0 = unit.scale %a : f32\n  %1 = unit.scale %0 : f32\n  return %1 : f32\n}"
 NEW = "func.func @f(%x: f32) -> f32 {\n  %7 = unit.scale %x : f32\n  return %7 : f32\n}"
 THIRD = NEW.replace("unit.scale", "unit.other")
+SCRIPT = "@R.function\ndef main(x):\n    lv = R.nn.conv2d(x, out_dtype=None)\n    return lv"
 SAID = "Two scales are not merged."
 FIRST, SECOND, THIRD_BUILD, NEWEST = ORDER[0], ORDER[1], ORDER[2], ORDER[-1]
 
 
-def print_on(version: str, excerpt: str, outcome: Outcome = S, code: int = 0) -> Observation:
-    return observe(version, outcome, ended=Exited(code=code), excerpt=excerpt)
+def print_on(version: str, excerpt: str, outcome: Outcome = S, code: int = 0, **more: object) -> Observation:
+    return observe(version, outcome, ended=Exited(code=code), excerpt=excerpt, **more)
 
 
 def mark(*seen: Observation, **more: Any) -> list[Outcome]:
@@ -32,7 +33,7 @@ def mark(*seen: Observation, **more: Any) -> list[Outcome]:
 
 
 def test_builds_are_bad_like_the_reported_one_until_the_program_changes() -> None:
-    """The numbers of values tell nothing."""
+    """The numbers of values do not count."""
     seen = (print_on(SECOND, OLD), print_on(THIRD_BUILD, OLD.replace("%0", "%9")), print_on(NEWEST, NEW))
     assert mark(*seen) == [M, M, P]
 
@@ -50,10 +51,13 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
         ((print_on(SECOND, OLD), print_on(SECOND, NEW), print_on(NEWEST, NEW)), {}),
         ((print_on(SECOND, OLD), print_on(NEWEST, f"[…]\n{NEW}")), {}),
         ((print_on(SECOND, "7"), print_on(NEWEST, "8")), {}),
+        ((print_on(SECOND, SCRIPT), print_on(NEWEST, SCRIPT.replace("None", '"void"'))), {"told": "R.nn.conv2d"}),
+        ((print_on(SECOND, OLD), print_on(NEWEST, NEW, variant=Variant.PORTED)), {}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW, code=1)), {}),
         ((print_on(SECOND, OLD), print_on(THIRD_BUILD, NEW, P), print_on(NEWEST, NEW)), {}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"reported": None}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"told": "The loops stay apart."}),
+        ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"told": "This unit is wrong."}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"kind": ClaimKind.ERROR}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"actual": THIRD}),
         ((print_on(SECOND, OLD), print_on(NEWEST, NEW)), {"sometimes": True}),
@@ -64,10 +68,13 @@ def test_an_older_build_that_prints_what_the_newest_prints_is_good_and_a_third_p
         "runs of one build differ",
         "only the end is kept",
         "no program",
+        "TVMScript, whose printer changes",
+        "the newest release runs another text",
         "the newest release fails",
         "another comparison calls a build good",
         "no build is named",
         "the report speaks of something else",
+        "the report has the dialect alone",
         "another claim",
         "the report quotes a program",
         "it happens sometimes",
