@@ -17,8 +17,9 @@ suite=${SUITE:-bookworm}
 vm=${VM:-${XDG_CACHE_HOME:-$HOME/.cache}/reprobot-vm/$suite}
 memory=${MEMORY_MB:-6144} cpus=${CPUS:-2}
 accel=${ACCEL:-kvm}
-mirror=${MIRROR:-http://deb.debian.org/debian}
 PATH=$PATH:/usr/sbin:/sbin
+# The archive of this machine, if it has the release.
+mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE)' "Codename: $suite" 2>/dev/null | sed -n 1p || true)}
 
 # What a runner of GitHub's has of ours: their machines run Ubuntu, whose archive need not be at hand.
 packages=(
@@ -51,6 +52,7 @@ build() {
     trap 'umount -q "$root/proc" "$root/sys" || true; rm -rf --one-file-system "$root"' EXIT
     rm -rf --one-file-system "$root"
     echo "bootstrapping Debian ($suite)" >&2
+    [ -n "$mirror" ] || die "this machine's package sources have no $suite: set MIRROR to the address of its archive"
     debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$vm/build.log" 2>&1 || { tail -n 5 "$vm/build.log" >&2; return 1; }
     mount -t proc proc "$root/proc"
     mount -t sysfs sys "$root/sys"

@@ -24,8 +24,13 @@ OLD = "import tvm\nfrom tvm import tir\n\nprint(tvm.tir.IntImm('int32', 1))\n"
 def with_runs(*runs: Observation, code: str = reports.SCRIPT) -> Report:
     report = reports.regression()
     assert isinstance(report.extraction, Repro)
-    testcase = msgspec.structs.replace(report.extraction.testcase, files={"repro.py": code})
+    testcase = msgspec.structs.replace(get_testcase(report), files={"repro.py": code})
     return replace(report, extraction=replace(report.extraction, testcase=testcase), observations=runs, bisections=())
+
+
+def get_testcase(report: Report) -> Testcase:
+    assert isinstance(report.extraction, Repro)
+    return report.extraction.testcase
 
 
 def list_ends(report: Report) -> list[str]:
@@ -52,10 +57,10 @@ def test_a_ported_run_stands_for_the_clean_side() -> None:
 
 
 def port(code: str) -> Report:
-    """A report whose only clean run is ported, with the record that a port leaves."""
+    """Return a report whose only clean run is ported, with the record that a port leaves."""
     ran = reports.seen("0.27.0", Outcome.PASS, variant=Variant.PORTED)
     report = with_runs(reports.seen("0.27.0", Outcome.INCOMPATIBLE), ran, code=code)
-    made = port_testcase(report.extraction.testcase, "0.27.0", find_toolchain("tvm"))  # type: ignore[union-attr]
+    made = port_testcase(get_testcase(report), "0.27.0", find_toolchain("tvm"))
     assert made is not None
     changes = tuple(dict.fromkeys(f"{one.old} → {one.new}" for one in made.substitutions))
     old, new = report.observations
@@ -88,7 +93,7 @@ def test_a_port_that_cannot_be_made_again_is_told_by_its_changes() -> None:
 
 
 def test_equal_files_need_no_patch() -> None:
-    testcase = with_runs().extraction.testcase  # type: ignore[union-attr]
+    testcase = get_testcase(with_runs())
     assert isinstance(testcase, Testcase)
     assert make_patch(testcase, testcase) == ""
 

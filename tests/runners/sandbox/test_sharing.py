@@ -112,7 +112,7 @@ for top, folders, files in os.walk("/"):
 for pid in filter(str.isdigit, os.listdir("/proc")):
     for place in ("work", "tmp", "dev/shm"):
         try:
-            must("not there", "telling-name" not in os.listdir(f"/proc/{pid}/root/{place}"), pid)
+            must("not there", "telling-name" not in os.listdir(os.path.join("/proc", pid, "root", place)), pid)
         except OSError:
             continue
 contained()
