@@ -14,7 +14,7 @@ from functools import lru_cache
 ZERO_WIDTH_SPACE = "\u200b"
 """Inserted between ``@`` and a name outside code blocks, where a backslash does not prevent a mention.
 
-GitHub mentions nobody from a code block, and code must stay as it is, so that a copy of it runs."""
+GitHub ignores mentions in a code block. Code stays unchanged, so that a copy runs."""
 
 _ESCAPES = re.compile(
     r"""

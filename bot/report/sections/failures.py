@@ -115,10 +115,10 @@ def _describe_expected(report: Report) -> str:
 
 
 def _describe_changed_row(report: Report) -> str:
-    """Return a row that the newest build prints otherwise than an older one, where no run could be judged.
+    """Return a row that differs between the newest build and an older build, if no run could be judged.
 
-    A reader who knows the compiler sees in it what the runs could not tell. Only a row with a name of the report is
-    shown, and the one with most. Values are left out: each run of a program that computes may print others.
+    A reader who knows the compiler can judge this row. Of the rows with names of the report, the row with most names is
+    shown. Computed values are left out, because they may differ from run to run.
     """
     own = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
     judged = any(find_behaviour(seen) is not Behaviour.UNJUDGED for seen in own)

@@ -1,7 +1,8 @@
 """Decide whether a testcase checks its own result, so that running to its end is evidence. Parsed, never run.
 
-A check is an assertion, the status with which a script ends, or an exception that is raised where results differ. Any
-other exception is none: a helper without a body raises too, and a function that refuses an argument.
+A check is an assertion, the status with which a script ends, or an exception that is raised where results differ. No
+other exception is a check: a helper without a body raises an exception too, and so does a function that refuses an
+argument.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _REFUSALS = frozenset(
 """Exceptions about a caller or a machine, whatever the condition."""
 _SURROUNDINGS = frozenset(("__name__", "__version__", "argv", "environ", "platform", "version_info"))
 _KINDS = frozenset(("shape", "dtype", "ndim", "size", "len", "type"))
-"""What a function asks of its arguments before it computes."""
+"""Properties of arguments that a function checks before it computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ _SILENT = {Behaviour.API_DIFFERS, Behaviour.UNAVAILABLE, Behaviour.NOT_RUN}
 def describe_other_builds(evidence: Evidence, good: Sequence[str]) -> str:
     """Return one clause for each reason, with its builds: ``2.9.0 to 3.6.0 do not have `--x`.``
 
-    A fork that cannot run the testcase is left out: it says nothing about a release.
+    A fork that cannot run the testcase is left out, because it is no evidence about a release.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     ported = evidence.combine_answers(Variant.PORTED)
