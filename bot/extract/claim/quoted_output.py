@@ -247,7 +247,7 @@ def _is_printed_module(piece: Piece, pieces: Sequence[Piece], programs: _Program
 
 
 def holds_printed_script(text: str) -> bool:
-    """True for rows in the form of TVMScript's printer, which writes the type of each value. People leave the types out."""
+    """True for rows in the form of TVMScript's printer. It writes the type of each value, which people leave out."""
     rows = [row for row in text.split("\n") if row.strip()]
     return 2 * sum(bool(_TYPED_ROW.match(row)) for row in rows) >= len(rows) > 0
 

@@ -117,8 +117,8 @@ def _describe_expected(report: Report) -> str:
 def _describe_changed_row(report: Report) -> str:
     """Return a row that differs between the newest build and an older build, if no run could be judged.
 
-    A reader who knows the compiler can judge this row. Of the rows with names of the report, the row with most names is
-    shown. Computed values are left out, because they may differ from run to run.
+    A reader who knows the compiler can judge this row. Of the rows with names of the report, the row with most names
+    is shown. Computed values are left out, because they may differ from run to run.
     """
     own = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
     judged = any(find_behaviour(seen) is not Behaviour.UNJUDGED for seen in own)
