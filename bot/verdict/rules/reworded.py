@@ -22,7 +22,8 @@ def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
 
     Messages change from release to release; the calls that lead to them do not. This applies only to a reported
     error, and only if in every run of the newest release the type, all frames and at least half of the words agree. A
-    compiler's diagnostic has no frames: there, the same operation of the program must fail in the same stage.
+    traceback that ends in native code may have few frames: the native function that raised the error counts as one
+    more. A compiler's diagnostic has no frames: there, the same operation of the program must fail in the same stage.
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:
         return False
@@ -51,7 +52,8 @@ _MIN_FRAMES = 3
 def _is_reworded_signature(known: Signature | None, seen: Signature, vocabulary: FailureVocabulary) -> bool:
     if known is None or seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
-    return len(known.frames) >= _MIN_FRAMES and compare_signatures(known, seen, vocabulary).score >= 0.5
+    frames = len(known.frames) + bool(known.site and known.site == seen.site)
+    return frames >= _MIN_FRAMES and compare_signatures(known, seen, vocabulary).score >= 0.5
 
 
 _DIAGNOSTIC = re.compile(r"^[^\s:][^\n:]{0,300}:(?P<place>\d{1,7}:\d{1,7}): error: (?P<said>[^\n]{0,400})", re.M)

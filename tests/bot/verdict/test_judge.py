@@ -1483,6 +1483,20 @@ def test_a_reworded_error_is_the_same_error(variant: Variant) -> None:
     assert "another message" in verdict.headline
 
 
+@pytest.mark.parametrize(("site", "kind"), [("Lower", VerdictKind.CONFIRMED), ("", VerdictKind.INCONCLUSIVE)])
+def test_the_native_function_that_raises_counts_as_a_frame(site: str, kind: VerdictKind) -> None:
+    """Two frames of Python alone lead to many errors. With the same raising function, they lead to one."""
+    evidence = reworded("Check failed: (IsFloat(x)) is false: only for floats")
+    seen = [
+        msgspec.structs.replace(
+            one, signature=msgspec.structs.replace(one.signature, frames=one.signature.frames[:2], site=site)
+        )
+        for one in evidence.observations
+        if one.signature is not None
+    ]
+    assert judge(Evidence(plan=evidence.plan, observations=tuple(seen), findings=())).kind is kind
+
+
 @pytest.mark.parametrize(
     "seen",
     [
