@@ -349,6 +349,8 @@ class Reason(StrEnum):
     """It prints values that the report shows."""
     TOLD_PARTS = "told-parts"
     """Its program has or lacks parts that the report names."""
+    COMPARED_INPUT = "compared-input"
+    """Its program is the posted one, which the report says a pass does not change, or a changed one."""
     CHANGED_SINCE = "changed-since"
     """Its program is the one of the reported build, or the one that came after it."""
     COSTLY = "costly"

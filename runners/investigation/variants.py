@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from runners.core.failure.costs import QUANTITIES
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, Port, bisect_releases
@@ -115,9 +116,12 @@ def run_retargeted(state: InvestigationState) -> None:
     """Run the testcase on the devices of the plan, or on stand-ins if its own device is absent.
 
     The first device that shows the failure is bisected. The others run on the releases where its answer changed, for
-    comparison.
+    comparison. Stand-ins do not run for a report on time or memory: a matrix product that takes a GPU milliseconds
+    takes a stand-in minutes, and shows nothing about the GPU.
     """
     plan = state.plan
+    if plan.claim.kind in QUANTITIES and not plan.devices:
+        return
     answered = any(seen.answer is not Answer.SKIP for seen in state.seen)
     absent = not answered and any(seen.outcome is Outcome.UNAVAILABLE for seen in state.seen)
     versions = plan.first

@@ -128,9 +128,13 @@ def weigh_system(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 def weigh_told_parts(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weaken a verdict on runs that count by parts of the printed program which the report names."""
-    told = any(seen.reason is Reason.TOLD_PARTS for seen in evidence.list_originals())
+    reasons = {seen.reason for seen in evidence.list_originals()}
+    told = not reasons.isdisjoint({Reason.TOLD_PARTS, Reason.COMPARED_INPUT})
     if not told or verdict.kind not in {*_RESTS_ON_A_FAILURE, VerdictKind.NOT_REPRODUCED}:
         return verdict
+    if Reason.TOLD_PARTS not in reasons:
+        why = "the report says that the program does not change: each run is compared with the posted program"
+        return add_grounds(verdict, Ground.TOLD_PARTS, reasons=(why,))
     parts, divide = list_telling(evidence.plan, evidence.observations)
     roles = (
         ("complains of", [one for one in parts if not one.is_wanted]),

@@ -468,6 +468,21 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
     assert retargeted["3.2.0"] is Outcome.PASS
 
 
+@pytest.mark.parametrize("kind", [ClaimKind.SLOW, ClaimKind.MEMORY])
+def test_a_stand_in_shows_nothing_about_the_time_or_memory_of_an_absent_device(kind: ClaimKind) -> None:
+    """Stand-ins are slower by orders of magnitude. A device that the user asks for runs all the same."""
+
+    def list_devices(**changes: object) -> set[str]:
+        seen = run(
+            make_plan(claim=Claim(kind=kind), **changes), lambda *_: Outcome.UNAVAILABLE,
+            retarget=lambda testcase, device: testcase, stand_ins=("vmvx",),
+        )  # fmt: skip
+        return {one.device for one in seen.observations if one.variant is Variant.RETARGETED}
+
+    assert list_devices() == set()
+    assert list_devices(devices=("vmvx",)) == {"vmvx"}
+
+
 def test_a_finding_of_any_shape_is_carried() -> None:
     """A guest wrote the evidence: a field that should be a name may be a list."""
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})

@@ -46,7 +46,7 @@ def classify_claim(source: ClaimSource, signature: Signature | None, printed: bo
     prose = join_prose(source)
     ends = any(one.search(text) for one in (phrases.CRASH, phrases.HANG) for text in (title, prose))
     told = ends or phrases.STOPS.search(title) or phrases.ERROR.search(title)
-    if phrases.SHOULD_REFUSE.search(prose) and not told and not quoted.strip():
+    if phrases.SHOULD_REFUSE.search(prose) and not told and not phrases.ENDS_WELL.sub("", quoted).strip():
         return ClaimKind.ACCEPTED
     if phrases.RAISES.search(title):
         return ClaimKind.ERROR

@@ -177,6 +177,10 @@ SHOULD_END_BADLY = re.compile(
     r" (?:[1-9]\d{0,2}\b|non-?zero))"
 )
 """A sentence which asks that a tool reports a failure, or ends with a code other than 0."""
+ENDS_WELL = re.compile(
+    r"^[ \t]*(?:\$ .*|(?:(?:exit(?:ed)?|return|rc|status|code)[ \t:=]*){0,4}0)[ \t]*$", re.M | re.I
+)
+"""A command, or the exit code of a program that ends well, as ``echo $?`` prints it."""
 STOPS = any_of(r"fail(?:s|ed|ure|ing)?\b", r"exit(?:s|ed)?\b", r"stops?\b", r"abort", r"killed\b")
 HANDLES_ERRORS = re.compile(r"^[ \t]*except\b|\b(?:pytest\.)?raises\(|\bassertRaises|\bcontextlib\.suppress\(", re.M)
 """Code that ends well whether an error occurs or not."""

@@ -63,7 +63,7 @@ def find_change(plan: Plan, observations: Sequence[Observation]) -> Change | Non
     if before == after or set(since[:at]) != {before} or set(since[at:]) != {after}:
         return None
     text = f"{claim.told}\n{claim.actual}\n{claim.expected}"
-    names = tuple(sorted(_list_mentioned(text, before, after), key=lambda name: name not in text))
+    names = tuple(sorted(list_mentioned(text, before, after), key=lambda name: name not in text))
     if not names:
         return None
     bad, good = (tuple(one for one in plan.order if programs.get(one) == program) for program in (before, after))
@@ -109,7 +109,7 @@ def mark_by_change(plan: Plan, observations: Sequence[Observation]) -> tuple[Obs
     return tuple(map(mark, observations))
 
 
-def _list_mentioned(text: str, before: Program, after: Program) -> Iterator[str]:
+def list_mentioned(text: str, before: Program, after: Program) -> Iterator[str]:
     """Yield the names of the operations that differ, if the text has the name or a differing word of the operation.
 
     An operation that only moved differs too. Operations that occur more or less often come first.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from runners.core.failure.printed.program import MIN_OPERATIONS, Operation, number_values, read_operations
-from runners.core.protocol import Exited, Observation, Outcome, Plan, Variant
+from runners.core.protocol import Exited, Observation, Outcome, Plan, Testcase, Variant
 
 Program = tuple[Operation, ...]
 """An MLIR program, whose values have their numbers in order."""
@@ -41,6 +41,15 @@ def read_programs(runs: Sequence[Observation]) -> dict[str, Program]:
 def print_programs(runs: Sequence[Observation]) -> bool:
     """True if each run prints a whole program, in MLIR or in TVMScript, and runs of one build agree."""
     return bool(_read_each(runs, _read_script_or_mlir))
+
+
+def list_posted(testcase: Testcase) -> list[str]:
+    """Return the files of a testcase that contain a program as it is printed: MLIR, or TVMScript in Python."""
+    return [
+        text
+        for name, text in testcase.files.items()
+        if _SCRIPT.search(text) or (name.endswith(".mlir") and len(read_operations(text)) >= MIN_OPERATIONS)
+    ]
 
 
 _Rows = tuple[tuple[str, ...], ...]

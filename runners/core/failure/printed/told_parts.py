@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.program import read_operations
-from runners.core.failure.printed.program_runs import GAP, is_unjudged, list_runs, print_programs
+from runners.core.failure.printed.program_runs import GAP, is_unjudged, list_posted, list_runs, print_programs
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
 MAX_PARTS = 60
@@ -52,6 +52,7 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     marks = _divide(_list_telling(plan.claim, printed), printed, read_parts(plan.claim))
     marks = marks or _judge_alike(read_parts(plan.claim), printed)
+    marks = marks or _judge_by_input(read_parts(plan.claim), printed, list_posted(plan.testcase))
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
     contradicted = any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good)
@@ -142,6 +143,19 @@ def _judge_alike(parts: Sequence[Part], printed: Mapping[str, str]) -> dict[str,
     return {}
 
 
+def _judge_by_input(parts: Sequence[Part], printed: Mapping[str, str], posted: Sequence[str]) -> dict[str, bool]:
+    """Return whether all builds behave as expected, by the parts that the pass makes of the posted program.
+
+    Each build prints all wanted parts and no unwanted one, and has made or removed at least one of them. A wanted
+    part of the posted program shows nothing, and neither does an unwanted part that it lacks.
+    """
+    given = _flatten("\n".join(posted))
+    told = [one for one in parts if not one.is_row]
+    made = [one for one in told if one.is_wanted is not _has(given, one) and len(re.findall(r"\w+", one.text)) > 1]
+    as_asked = all(_has(text, one) is one.is_wanted for text in printed.values() for one in parts)
+    return dict.fromkeys(printed, False) if posted and made and as_asked else {}
+
+
 # ---------------------------------------------------------------------------------------------- reading
 
 
@@ -185,9 +199,16 @@ _CLAUSE = re.compile(r"[,;:]\s|\s(?:but|although|though|while|whereas|yet|and)\s
 
 
 def _read_sentences(told: str) -> Iterator[Part]:
-    """Yield the code spans of clauses about what is printed, or about what should be printed.
+    """Yield the code spans of clauses about what is printed, or about what should be printed."""
+    for clause, is_wanted in list_clauses(told):
+        if is_wanted is not None:
+            yield from _read_spans(clause, is_wanted=is_wanted)
 
-    A clause without such words continues the clause before it.
+
+def list_clauses(told: str) -> Iterator[tuple[str, bool | None]]:
+    """Yield the clauses of a text: True for what should be printed, False for what is printed, None for others.
+
+    A clause without words of either side continues the clause before it.
     """
     for sentence in _SENTENCE.split(told[:20_000]):
         plain = _SPAN.sub(lambda span: "`" * len(span[0]), sentence)  # no clause begins inside a code span
@@ -199,8 +220,7 @@ def _read_sentences(told: str) -> Iterator[Part]:
                 is_wanted = True
             elif _SHOWS.search(words):
                 is_wanted = None if _OF_ANOTHER.match(plain) else False
-            if is_wanted is not None:
-                yield from _read_spans(clause, is_wanted=is_wanted)
+            yield clause, is_wanted
 
 
 def _read_spans(clause: str, *, is_wanted: bool) -> Iterator[Part]:

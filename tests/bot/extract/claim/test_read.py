@@ -246,6 +246,7 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm: float scalars", "It doesn't work. Output: `(3, 0.0)`. I expect (3, 2.5).", ClaimKind.WRONG_RESULT),
         ("tvm exits with no error message", "", ClaimKind.WRONG_RESULT),
         ("tvm: a negative axis", "The builder takes it. I expected an error here.", ClaimKind.ACCEPTED),
+        ("IREE: a typo", "```\n$ iree-opt a.mlir; echo $?\n0\n```\nThis should be an error.", ClaimKind.ACCEPTED),
         ("tvm: a negative axis", "It stops. It should not raise an error, and it is aborted.", ClaimKind.CRASH),
         ("tvm crashes with no error message", "", ClaimKind.CRASH),
         ("Segfault: tvm should raise an error", "", ClaimKind.CRASH),

@@ -185,3 +185,26 @@ def test_a_build_without_the_attribute_of_both_values_is_neither() -> None:
     )
     assert mark("", *seen, **quoted) == [S, M, P]
     assert mark("", *seen[:2], **quoted) == [S, S]
+
+
+INPUT = OLD.replace(' {status = "no"}', "")
+
+
+@pytest.mark.parametrize(
+    ("said", "marks"),
+    [
+        ('I expect `status = "yes"` on it.', [P, P]),
+        ('I expect `status = "yes"` on it, and no `unit.scale %x` at all.', [S, S]),
+        ("I expect a `unit.scale` there.", [S, S]),
+        ("The `unit.drop` is left there.", [P, P]),
+        ("The `unit.gone` is left there.", [S, S]),
+        ('I expect `status = "yes"`, and `unit.gone` after it.', [S, S]),
+    ],
+    ids=["made", "not all", "in the input", "removed", "never there", "not all made"],
+)
+def test_a_part_that_the_pass_makes_or_removes_judges_all_builds(said: str, marks: list[Outcome]) -> None:
+    """Each build prints what the report asks for, and the posted program lacks it. Then the pass did its work."""
+    posted = msgspec.structs.replace(PLAN.testcase, files={"a.mlir": INPUT.replace("return", "unit.drop\n  return")})
+    plan = msgspec.structs.replace(PLAN, testcase=posted, claim=Claim(kind=ClaimKind.WRONG_RESULT, told=said))
+    seen = [print_on("1.0", NEW), print_on("1.2", NEW)]
+    assert [one.outcome for one in mark_by_told_parts(plan, seen)] == marks

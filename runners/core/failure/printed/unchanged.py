@@ -1,0 +1,95 @@
+"""Judge runs of a pass by the program that it received, where a report complains that the pass does nothing. Pure.
+
+A report on a missed transformation quotes no output: "`--canonicalize` leaves both as they are", "the slice isn't
+folded". What the reporter saw is then the posted program itself. A build that prints the posted program behaves as
+reported. A build that changes an operation of which the report speaks does not, if the report says that nothing
+changed at all.
+
+Programs are MLIR, because a printed TVMScript never has the notation of the posted one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from runners.core.failure.outcomes import judge_again
+from runners.core.failure.printed.changed_since import list_mentioned
+from runners.core.failure.printed.program import Operation, read_operations
+from runners.core.failure.printed.program_runs import Program, is_unjudged, list_posted, list_runs, read_programs
+from runners.core.failure.printed.told_parts import list_clauses
+from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason, Testcase, Variant
+
+
+def mark_by_input(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    """Return the observations, with runs as bad that print the posted program, and as good that change it.
+
+    The extraction puts the posted program in the place of the quoted one if the report says that a transformation is
+    missing. Nothing is marked if the report quotes another program, or if other evidence contradicts. A port that may
+    have renamed an operation is left out: its input is another text.
+    """
+    claim, given = plan.claim, read_given(plan.testcase)
+    runs = list_runs(plan, observations)
+    says_nothing_changes = _says_nothing_changes(claim)
+    asks = claim.kind is ClaimKind.WRONG_RESULT and not claim.sometimes
+    is_given = tuple(read_operations(claim.actual)) == given
+    if not asks or not given or not (is_given or (says_nothing_changes and not claim.actual)):
+        return tuple(observations)
+    ported = {seen.version for seen in runs if seen.variant is Variant.PORTED}
+    marks: dict[str, bool] = {}
+    for version, program in read_programs(runs).items():
+        if version in ported and not {name for name, *_ in program} <= {name for name, *_ in given} | _PRINTERS:
+            continue
+        if is_unchanged(given, program):
+            marks[version] = True
+        elif says_nothing_changes and any(list_mentioned(claim.told, given, program)):
+            marks[version] = False
+    wrong = {Outcome.MATCH: False, Outcome.PASS: True}
+    if any(marks.get(seen.version) is wrong.get(seen.outcome, ...) for seen in runs):
+        return tuple(observations)
+
+    def mark(seen: Observation) -> Observation:
+        if seen not in runs or not is_unjudged(seen) or seen.version not in marks:
+            return seen
+        if marks[seen.version]:
+            why = "prints the posted program, and the report complains that it does not change"
+            return judge_again(seen, Outcome.MATCH, Reason.COMPARED_INPUT, why)
+        why = "changes the posted program, and the report complains that it does not change"
+        return judge_again(seen, Outcome.PASS, Reason.COMPARED_INPUT, why)
+
+    return tuple(map(mark, observations))
+
+
+def read_given(testcase: Testcase) -> Program:
+    """Return the operations of the only MLIR file of a testcase. Empty if it has several files or none."""
+    texts = list_posted(testcase)
+    return tuple(read_operations(texts[0])) if len(texts) == 1 else ()
+
+
+def is_unchanged(given: Sequence[Operation], printed: Sequence[Operation]) -> bool:
+    """True if a program has the operations of the given one, and no attribute that the given one lacks.
+
+    The printer gives names to affine maps and drops equal constants, whatever the pass does.
+    """
+    before, after = (Counter(name for name, *_ in one if name not in _PRINTERS) for one in (given, printed))
+    known = {word for operation in given for word in operation}
+    added = {word for name, *words in printed if name not in _PRINTERS for word in words if _IS_KEYWORD.match(word)}
+    return before == after and added <= known
+
+
+_PRINTERS = {"#", "^", "arith.constant"}
+_IS_KEYWORD = re.compile(r"\"?[A-Za-z_][\w.]{3,}")
+
+
+def _says_nothing_changes(claim: Claim) -> bool:
+    return any(_UNCHANGED.search(clause) for clause, is_wanted in list_clauses(claim.told) if not is_wanted)
+
+
+_UNCHANGED = re.compile(
+    r"\b(?:unchanged|untouched|unmodified|as (?:(?:it|they) )?(?:is|are|was|were)\b(?! (?:the|an?|it|there)\b)"
+    r"|(?:no|without(?: any)?) changes?\b(?! (?:of|in|to)\b)|(?:same|identical) (?:as|to) (?:the |my )?input"
+    r"|nothing (?:at all )?(?:happens|changes|is (?:done|changed))|(?:do(?:es)? nothing|no-?op)\b"
+    r"|do(?:es)?(?: not|n['’]t) (?:do|change) (?:anything|the (?:program|module|ir|function))\b)",
+    re.I,
+)
