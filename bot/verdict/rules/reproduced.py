@@ -350,8 +350,14 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
 
 
 def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequence[str]) -> Verdict | None:
-    """Return the verdict if the text fails in the notation of early builds, and later builds run it as posted."""
-    order = evidence.plan.order
+    """Return the verdict if the text fails in the notation of early builds, and later builds run it as posted.
+
+    None if the build nearest to the report runs it cleanly, or an older one does. The reporter cannot have met the
+    failure of an earlier build, which does not read the posted text, and may lack the feature that the report is about.
+    """
+    order, reported = evidence.plan.order, evidence.plan.reported
+    if reported is not None and order.index(reported) >= order.index(good[0]):
+        return None
     ported = [one for one in evidence.observations if one.variant is Variant.PORTED and one.version in bad]
     later = all(order.index(old) < order.index(new) for old in bad for new in good)
     if not later or good[-1] != order[-1] or not all(one.notation_only for one in ported):

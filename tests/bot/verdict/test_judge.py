@@ -1560,6 +1560,22 @@ def test_a_clean_port_is_not_overruled_by_words() -> None:
     assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
 
 
+@pytest.mark.parametrize(
+    ("reported", "kind"), [(None, VerdictKind.FIXED), ("1.1", VerdictKind.FIXED), ("1.2", VerdictKind.NOT_REPRODUCED)]
+)
+def test_a_failure_in_an_older_notation_is_fixed_unless_the_reported_build_is_clean(
+    reported: str | None, kind: VerdictKind
+) -> None:
+    """The failing build does not read the posted text, so that the reporter cannot have met its failure."""
+    failing = observe("1.0", M, variant=Variant.PORTED, notation_only=True)
+    plan = msgspec.structs.replace(PLAN, reported=reported)
+    seen = [observe(one, outcome) for one, outcome in zip(ORDER, (S, S, P, P), strict=True)]
+    verdict = judge(Evidence(plan=plan, observations=(*seen, failing), findings=()))
+    assert verdict.kind is kind
+    told = "1.0 does not read the posted text, and fails as reported in an older notation; 1.1 fails in another way."
+    assert (told in verdict.headline) is (kind is VerdictKind.NOT_REPRODUCED)
+
+
 def port_cleanly(*versions: str, notation_only: bool = True) -> list[Observation]:
     return [observe(one, P, variant=Variant.PORTED, notation_only=notation_only) for one in versions]
 

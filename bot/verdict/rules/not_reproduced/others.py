@@ -25,10 +25,10 @@ def describe_other_builds(evidence: Evidence, good: Sequence[str]) -> str:
         runs = [seen for seen in evidence.list_originals() if seen.version == version]
         if version in good or not runs:
             continue
-        is_clean_port = ported.get(version) is Answer.GOOD
-        if not is_clean_port and any(seen.fork for seen in runs) and {find_behaviour(s) for s in runs} <= _SILENT:
+        as_ported = _AS_PORTED.get(ported.get(version, Answer.SKIP))
+        if as_ported is None and any(seen.fork for seen in runs) and {find_behaviour(s) for s in runs} <= _SILENT:
             continue
-        reason = ("runs it cleanly, ported", "run it cleanly, ported") if is_clean_port else _find_reason(runs)
+        reason = as_ported or _find_reason(runs)
         groups.setdefault(reason, []).append(version)
     told = [
         f"{_name(evidence, versions)} {one if len(versions) == 1 else several}"
@@ -53,6 +53,13 @@ def _find_reason(runs: Sequence[Observation]) -> tuple[str, str]:
     return _REASONS.get(find_behaviour(runs[-1]), _NO_ANSWER)
 
 
+_AS_PORTED = {
+    Answer.GOOD: ("runs it cleanly, ported", "run it cleanly, ported"),
+    Answer.BAD: (
+        "does not read the posted text, and fails as reported in an older notation",
+        "do not read the posted text, and fail as reported in an older notation",
+    ),
+}
 _NO_ANSWER = ("gives no answer", "give no answer")
 _REASONS = {
     Behaviour.FAILS_OTHERWISE: ("fails in another way", "fail in another way"),
