@@ -223,6 +223,7 @@ _RULES = {
     Rule.CHANGES_VALUES: "changes values or arguments by definition, as its documentation says",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
     Rule.EQUAL_INDICES: "promises distinct indices, and {of} holds equal ones",
+    Rule.BROKEN_PROMISE: "promises bounds of {of}, and the value is outside of them",
     Rule.WRONG_EXTENT: "takes {of} for an extent, and gives the shape another number of elements than the tensor has",
 }
 

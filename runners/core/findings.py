@@ -124,6 +124,7 @@ class Rule(StrEnum):
     CAST_OUT_OF_RANGE = "cast-out-of-range"
     WRONG_EXTENT = "wrong-extent"
     EQUAL_INDICES = "equal-indices"
+    BROKEN_PROMISE = "broken-promise"
     MISSING_INIT = "missing-init"
     DATAFLOW_OUTPUT = "dataflow-output"
     OTHER_ACCESS = "other-access"

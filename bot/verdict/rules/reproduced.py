@@ -353,7 +353,7 @@ def _judge_fixed_since_port(evidence: Evidence, bad: Sequence[str], good: Sequen
     """Return the verdict if the text fails in the notation of early builds, and later builds run it as posted.
 
     None if the build nearest to the report runs it cleanly, or an older one does. The reporter cannot have met the
-    failure of an earlier build, which does not read the posted text, and may lack the feature that the report is about.
+    failure of an earlier build: that build does not read the posted text, and may lack what the report is about.
     """
     order, reported = evidence.plan.order, evidence.plan.reported
     if reported is not None and order.index(reported) >= order.index(good[0]):

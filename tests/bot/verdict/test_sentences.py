@@ -151,6 +151,7 @@ def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], sai
         ),
         (Rule.CAST_OUT_OF_RANGE, "casts values of `d0` that the integer type cannot hold"),
         (Rule.EQUAL_INDICES, "promises distinct indices, and `d0` holds equal ones"),
+        (Rule.BROKEN_PROMISE, "promises bounds of `d0`, and the value is outside of them"),
         (
             Rule.WRONG_EXTENT,
             "takes `d0` for an extent, and gives the shape another number of elements than the tensor has",

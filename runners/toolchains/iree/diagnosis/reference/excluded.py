@@ -50,7 +50,15 @@ class EqualIndices:
     """A scatter promises distinct indices (``unique_indices``), but two updates have the same place."""
 
 
-Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent | EqualIndices
+@dataclass(frozen=True, slots=True)
+class OutsideAssumption:
+    """A value is outside the unsigned bounds that the program promises (``util.assume.int``)."""
+
+    low: int
+    high: int
+
+
+Fault = CastOutOfRange | ZeroDivisor | ShiftTooFar | IndexOutside | WrongExtent | EqualIndices | OutsideAssumption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +81,15 @@ class ExcludedOperand(UndefinedResult):
     def __init__(self, operand: Operand) -> None:
         super().__init__(f"{operand.operation} of {operand.name} = {operand.value}")
         self.operand = operand
+
+
+def check_assumption(operation: str, result: str, name: str, numbers: Sequence[int], bounds: tuple[int, int]) -> None:
+    """Raise `ExcludedOperand` for the first number that is outside the bounds, both included."""
+    for number in numbers:
+        if not bounds[0] <= number <= bounds[1]:
+            raise ExcludedOperand(
+                Operand(operation=operation, result=result, name=name, value=number, fault=OutsideAssumption(*bounds))
+            )
 
 
 def check_places(operation: str, result: str, name: str, places: Sequence[int]) -> None:

@@ -13,17 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import msgspec
+
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
-from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
+from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, count_bits, to_unsigned, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.linalg_ext import run_linalg_ext
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import run_stablehlo
 from runners.toolchains.iree.diagnosis.reference.dialects.tensor import run_tensor
 from runners.toolchains.iree.diagnosis.reference.dialects.torch import run_torch
 from runners.toolchains.iree.diagnosis.reference.dialects.tosa import run_tosa
 from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_function, read_arguments, run_line
-from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand
+from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand, check_assumption
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
 from runners.toolchains.iree.diagnosis.reference.statements import (
     DYNAMIC,
@@ -48,14 +50,20 @@ _NO_RESULT = (UndefinedResult, LookupError, ValueError, TypeError, ArithmeticErr
 
 
 def find_excluded_operand(testcase: Testcase) -> Operand | None:
-    """Return the first operand of the called function that its operation excludes. None if none is reached."""
-    try:
-        _run_program(testcase, wide=False)
-    except ExcludedOperand as found:
-        return found.operand
-    except _NO_RESULT:
-        return None
+    """Return the first operand of a called function that its operation excludes. None if no call reaches one."""
+    runs = [at for at, step in enumerate(testcase.steps, start=1) if step[:1] == ("iree-run-module",)]
+    for end in runs[:MAX_RUNS]:
+        try:
+            _run_program(msgspec.structs.replace(testcase, steps=testcase.steps[:end]), wide=False)
+        except ExcludedOperand as found:
+            return found.operand
+        except _NO_RESULT:
+            continue
     return None
+
+
+MAX_RUNS = 8
+"""Maximum number of calls of one testcase that are computed."""
 
 
 def _run_program(testcase: Testcase, *, wide: bool) -> tuple[Values, ...]:
@@ -145,6 +153,8 @@ def _run_body(
                 results = run_flow(statement, [values[one] for one in statement.operands], run_region)
             case "util.global":
                 results = _access_global(statement, name, values, program.held)
+            case "util.assume" if name == "int":
+                results = [_assume(statement, values)]
             case "" | "func" if name == "call":
                 results = _call(statement, values, program)
             case _:
@@ -154,6 +164,26 @@ def _run_body(
     if returns:
         raise UndefinedResult("no statement returns")
     return ()
+
+
+def _assume(statement: Statement, values: Mapping[str, Values]) -> Values:
+    """Run ``util.assume.int`` with the bounds of one value: the value itself, if it is within them."""
+    found = _BOUNDS.fullmatch(statement.attributes)
+    if found is None or len(statement.operands) != 1:
+        raise UndefinedResult("an assumption")
+    name, given = statement.operands[0], values[statement.operands[0]]
+    bits = MAX_BITS if given.element == "index" else count_bits(given.element)
+    bounds = {key: int(value) for key, value in _BOUND.findall(found["bounds"])}
+    numbers = [to_unsigned(int(one), bits) for one in given.numbers]
+    limits = (bounds.get("umin", 0), bounds.get("umax", (1 << bits) - 1))
+    check_assumption(statement.operation, statement.results[0], name, numbers, limits)
+    return given
+
+
+_BOUNDS = re.compile(r"[^<]{1,200}<(?P<bounds>[^<>]{0,200})>\s*")
+_BOUND = re.compile(r"\b(umin|umax)\s*=\s*(\d{1,20})\b")
+MAX_BITS = 64
+"""Bits of ``index``."""
 
 
 _list_statements = lru_cache(maxsize=128)(lambda body: tuple(iterate_statements(body)))

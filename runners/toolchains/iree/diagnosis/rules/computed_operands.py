@@ -2,8 +2,9 @@
 
 The interpreter of the definitions runs the program up to the first such operand: a cast of a float that does not fit
 its integer type, a divisor of zero, a shift by all bits or more, an index outside a tensor, an extent that gives a
-shape another number of elements than the tensor has, or equal indices of a scatter that promises distinct ones. The
-repaired testcase clamps the operand, has the right extent, or omits the promise.
+shape another number of elements than the tensor has, equal indices of a scatter that promises distinct ones, or a
+value outside the bounds that the program promises. The repaired testcase clamps the operand, has the right extent, or
+omits the promise.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from runners.toolchains.iree.diagnosis.reference.excluded import (
     EqualIndices,
     IndexOutside,
     Operand,
+    OutsideAssumption,
     ShiftTooFar,
     WrongExtent,
     ZeroDivisor,
@@ -73,6 +75,10 @@ def _describe(operand: Operand, file: str, line: int, mended: Testcase) -> Broke
         case EqualIndices():
             rule, words = Rule.EQUAL_INDICES, f"promises distinct indices, and {operand.name} holds equal ones"
             instead = "without that promise"
+        case OutsideAssumption(low=low, high=high):
+            rule = Rule.BROKEN_PROMISE
+            words = f"promises that {operand.name} is in [{low}, {high}], and it is {value}"
+            instead = f"{operand.name} clamped to [{low}, {high}]"
         case IndexOutside(extent=extent, axis=axis):
             return Fault(
                 operation=operand.operation, file=file, line=line, value=int(value), extent=extent, axis=axis,
@@ -148,6 +154,8 @@ def _list_bounds(operand: Operand) -> Sequence[_Bound]:
             return (("minui", str(bits - 1)),)
         case IndexOutside(extent=extent):
             return (("maxsi", "0"), ("minsi", str(extent - 1)))
+        case OutsideAssumption(low=low, high=high):
+            return (("maxui", str(low)), ("minui", str(high)))
         case WrongExtent() | EqualIndices():
             return ()
         case _:

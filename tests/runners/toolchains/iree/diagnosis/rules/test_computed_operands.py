@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from runners.core.protocol import Testcase
+from runners.core.toolchain.broken_rule import BrokenRule
 from runners.toolchains.iree.diagnosis.reference.excluded import CastOutOfRange
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand, list_limits
@@ -74,7 +76,16 @@ HISTOGRAM = """func.func @main(%at: tensor<4x1xi32>, %new: tensor<4xi32>) -> ten
   return %0 : tensor<8xi32>
 }
 """
+PROMISE = """func.func @main(%n: i32) -> i32 {
+  %c16 = arith.constant 16 : i32
+  %m = util.assume.int %n<umin = 1, umax = 15> : i32
+  %r = arith.minui %m, %c16 : i32
+  return %r : i32
+}
+"""
 MENDED = {
+    "a promise": (PROMISE, ("40",), "util.assume.int %held_1<umin = 1, umax = 15>"),
+    "a negative number": (PROMISE, ("-1",), "%held_1 = arith.minui %held_0, %held_limit_1 : i32"),
     "equal indices": (HISTOGRAM, ("4x1xi32=3 1 3 0", "4xi32=1"), "unique_indices = false"),
     "a divisor": (
         DIVISION,
@@ -88,6 +99,7 @@ MENDED = {
 }
 """Programs with an excluded operand, each with its inputs and a part of the mended text."""
 KEPT = {
+    "a promise": (PROMISE, ("15",)),
     "equal indices": (HISTOGRAM, ("4x1xi32=3 1 2 0", "4xi32=1")),
     "a divisor": (DIVISION, ("3xi32=7,8,9", "3xi32=1,2,3")),
     "a shift": (SHIFT, ("3xi32=1,2,3", "3xi32=1,2,28")),
@@ -171,3 +183,18 @@ def test_the_limits_are_floats_that_the_integer_type_holds(
     operation: str, source: str, target: str, limits: tuple[float, float]
 ) -> None:
     assert list_limits(f"arith.{operation}", CastOutOfRange(source, target)) == limits
+
+
+def test_several_promises_on_one_value_are_not_read() -> None:
+    several = PROMISE.replace("<umin = 1, umax = 15>", "[<umin = 1>, <umax = 15>]")
+    assert find_computed_operand(program(several, "40")) is None
+
+
+def test_each_call_of_a_testcase_is_computed() -> None:
+    """The first call keeps the promise, and the second one breaks it, as in a report that shows both."""
+    called = program(PROMISE, "9")
+    broken = program(PROMISE, "40").steps[-1]
+    testcase = msgspec.structs.replace(called, steps=(*called.steps, broken, called.steps[-1]))
+    rule = find_computed_operand(testcase)
+    assert isinstance(rule, BrokenRule)
+    assert rule.words == "promises that %n is in [1, 15], and it is 40"
