@@ -17,7 +17,7 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
 from runners.core.failure.outcomes import is_rejected
-from runners.core.failure.printed.output import are_equal_lines, split_lines
+from runners.core.failure.printed.lines.tokens import Number, are_equal_lines, split_lines
 from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Reason, Variant
 from runners.toolchains import find_toolchain
 
@@ -167,7 +167,7 @@ def _find_changed_output(evidence: Evidence) -> str | None:
     if any(len(one) != 1 for one in printed.values()):
         return None
     (before,), (now,) = (list(map(split_lines, printed[version])) for version in (reported, newest))
-    numbers = any(isinstance(token, float) for line in before for token in line)
+    numbers = any(isinstance(token, Number) for line in before for token in line)
     return reported if numbers and len(before) == len(now) and not are_equal_lines(before, now) else None
 
 

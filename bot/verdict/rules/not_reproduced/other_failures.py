@@ -22,7 +22,7 @@ from bot.verdict.rules.untestable import name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.failure.outcomes import is_rejected
-from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.printed.lines.tokens import NUMBER_PATTERN
 from runners.core.protocol import ClaimKind, Outcome
 from runners.toolchains import find_toolchain
 

@@ -11,13 +11,8 @@ from runners.core.failure.normalize import split_tokens
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
-from runners.core.failure.printed.output import (
-    find_other_values,
-    prints_code,
-    read_attribute,
-    read_output,
-    read_twins,
-)
+from runners.core.failure.printed.lines.compare import read_output
+from runners.core.failure.printed.lines.other_values import find_other_values
 from runners.core.failure.printed.pairs import (
     compare_labelled_rows,
     compare_last_values,
@@ -26,8 +21,10 @@ from runners.core.failure.printed.pairs import (
     prints_other_array,
 )
 from runners.core.failure.printed.program import compare_programs, find_kept_operation, find_other_operation
+from runners.core.failure.printed.quoted_code import prints_code, read_attribute
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
+from runners.core.failure.printed.twin_runs import read_twins
 from runners.core.protocol import Claim, ClaimKind, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.products import Product
 
