@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.output import are_equal_lines, split_lines
+from runners.core.failure.printed.lines.tokens import are_equal_lines, split_lines
 from runners.core.findings import Vote, get_vote
 from runners.core.protocol import Claim, Exited, Finding, Observation, Outcome, Reason, Variant
 

@@ -39,7 +39,7 @@ from runners.core.failure.missing_device import find_device_trouble, find_missin
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import find_exception_before_crash, parse_signature
-from runners.core.failure.printed.output import read_output
+from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.failure.printed.told_parts import read_parts
 from runners.core.failure.tensor_difference import read_tensors

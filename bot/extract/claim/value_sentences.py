@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from runners.core.failure.printed.output import is_tiny
+from runners.core.failure.printed.lines.tokens import is_tiny
 
 MAX_SENTENCE_CHARS = 600
 MAX_SENTENCES = 200

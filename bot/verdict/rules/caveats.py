@@ -30,7 +30,7 @@ from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.changed_since import Change, find_change
-from runners.core.failure.printed.output import names_negative_zero
+from runners.core.failure.printed.lines.tokens import names_negative_zero
 from runners.core.failure.printed.told_parts import Part, list_telling
 from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
 from runners.core.protocol import (

@@ -48,15 +48,10 @@ def compare_signatures(
         sentence = drop_condition(observed.message) or observed.message
         observed = msgspec.structs.replace(observed, message=sentence)
     frames = _count_common_frames(reported, observed)
+    if (left_out := _compare_left_out(reported, observed, vocabulary, frames)) is not None:
+        return left_out
     both_crash = reported.type in NATIVE and observed.type in NATIVE
     same_type = _is_same_type(reported.type, observed.type, vocabulary)
-    silent = both_crash and not same_type and frames is None and not observed.message
-    if silent and is_left_out_assertion(reported, vocabulary):
-        why = f"{name_type(observed.type)}, where the report fails an assertion that releases are built without"
-        return Similarity(score=SAME, why=why)
-    if observed.type in NATIVE and any(one.search(reported.message) for one in vocabulary.left_out_diagnostics):
-        why = f"{name_type(observed.type)}, where the report quotes a check that releases are built without"
-        return Similarity(score=SAME, why=why)
     if both_crash and not same_type and _says_the_same(reported, observed, renames):
         why = f"{name_type(observed.type)} in place of {name_type(reported.type)}, with the same message"
         return Similarity(score=SAME, why=why)
@@ -72,27 +67,60 @@ def compare_signatures(
     if arrays[0] and arrays[1]:
         other = explain_difference(arrays[0], arrays[1])
         return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
+    return _compare_messages(reported, observed, vocabulary, renames)
+
+
+def _compare_left_out(
+    reported: Signature, observed: Signature, vocabulary: FailureVocabulary, frames: int | None
+) -> Similarity | None:
+    """Compare a crash with a check that releases are built without. None for other failures."""
+    if observed.type not in NATIVE:
+        return None
+    same_type = _is_same_type(reported.type, observed.type, vocabulary)
+    silent = not same_type and frames is None and not observed.message
+    if silent and is_left_out_assertion(reported, vocabulary):
+        why = f"{name_type(observed.type)}, where the report fails an assertion that releases are built without"
+        return Similarity(score=SAME, why=why)
+    if any(one.search(reported.message) for one in vocabulary.left_out_diagnostics):
+        why = f"{name_type(observed.type)}, where the report quotes a check that releases are built without"
+        return Similarity(score=SAME, why=why)
+    return None
+
+
+def _compare_messages(
+    reported: Signature,
+    observed: Signature,
+    vocabulary: FailureVocabulary,
+    renames: Mapping[str, str] | None,
+) -> Similarity:
+    """Compare two errors of one type by their messages, and then by their frames."""
+    frames = _count_common_frames(reported, observed)
     words = _measure_word_overlap(
         *(split_tokens(_drop_own_names(one.message, renames)) for one in (reported, observed))
     )
     if other := _explain_difference(reported, observed, vocabulary, renames):
         return Similarity(score=min(0.5, words or 0.0), why=other)
-    if words is None:  # one side has no message: only type and frames remain
-        if not frames and split_tokens(reported.message) and not split_tokens(observed.message):
-            return Similarity(score=0.4, why=f"{name_type(observed.type)} without a message, the report has one")
-        if frames is None:
-            both_bare = not reported.message and not observed.message
-            return Similarity(
-                score=0.75 if both_bare else 0.7, why=f"the same {name_type(observed.type)}; no message to compare"
-            )
-        return Similarity(
-            score=0.75 if frames else 0.4, why=f"the same {name_type(observed.type)}, {_describe_frames(frames)}"
-        )
+    if words is None:
+        return _compare_without_words(reported, observed, frames)
     words = max(words, _measure_sentence_overlap(reported, observed, renames))
     if _is_first_clause(reported.message, observed.message):
         words = 1.0
     score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
     return Similarity(score=round(score, 3), why=f"{name_type(observed.type)}, {words:.0%} of the message agree")
+
+
+def _compare_without_words(reported: Signature, observed: Signature, frames: int | None) -> Similarity:
+    """Compare two errors of which one has no message: only type and frames remain."""
+    if not frames and split_tokens(reported.message) and not split_tokens(observed.message):
+        return Similarity(score=0.4, why=f"{name_type(observed.type)} without a message, the report has one")
+    if frames is None:
+        both_bare = not reported.message and not observed.message
+        return Similarity(
+            score=0.75 if both_bare else 0.7, why=f"the same {name_type(observed.type)}; no message to compare"
+        )
+    return Similarity(
+        score=0.75 if frames else 0.4, why=f"the same {name_type(observed.type)}, {_describe_frames(frames)}"
+    )
 
 
 def _explain_difference(

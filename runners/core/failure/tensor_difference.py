@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from runners.core.failure.printed.output import MAX_LINE_CHARS, NUMBER_PATTERN
+from runners.core.failure.printed.lines.tokens import MAX_LINE_CHARS, NUMBER_PATTERN
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
 
 RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}

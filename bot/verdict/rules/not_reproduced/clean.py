@@ -1,9 +1,11 @@
-"""Judge clean runs, as posted or ported. Pure."""
+"""Judge clean runs of the posted testcase. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
@@ -17,124 +19,230 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.normalize import STATUS
 from runners.core.failure.outcomes import is_rejected
-from runners.core.failure.printed.output import are_equal_lines, split_lines
-from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Reason, Variant
+from runners.core.failure.printed.lines.tokens import Number, are_equal_lines, split_lines
+from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Reason, Variant
 from runners.toolchains import find_toolchain
 
 
+@dataclass(frozen=True)
+class CleanRuns:
+    """The evidence of a testcase that runs cleanly on the releases ``good``, and fails as reported on none."""
+
+    evidence: Evidence
+    good: Sequence[str]
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        return self.evidence.find_indices(*self.good)
+
+    @property
+    def claim(self) -> Claim:
+        return self.evidence.plan.claim
+
+    @property
+    def newest(self) -> str:
+        return self.evidence.plan.order[-1]
+
+    @property
+    def reported(self) -> str | None:
+        return self.evidence.plan.reported
+
+    @cached_property
+    def lacks_part(self) -> bool:
+        """True if the reported build lacks a part that every run needs."""
+        return _is_absent(self.evidence, self.reported)
+
+    @property
+    def where(self) -> str:
+        return name_releases(self.evidence, self.good)
+
+    @property
+    def everywhere(self) -> str:
+        return name_all(self.evidence, self.good)
+
+    def cannot_decide(self, why: str, settled_by: str, *, also: Sequence[int] = ()) -> Verdict:
+        grounds, headline = (Ground.NO_ANSWER,), f"Inconclusive: {why}"
+        return make_verdict(VerdictKind.INCONCLUSIVE, grounds, headline, (settled_by,), self.used + tuple(also))
+
+
 def judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
-    plan = evidence.plan
-    used = evidence.find_indices(*good)
-    if plan.claim.kind is ClaimKind.UNKNOWN:
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs to its end on {name_all(evidence, good)}, and the report names no failure to look"
-            " for.",
-            ("to decide: the exact error message, or the wrong output and the expected output",),
-            used,
-        )
-    if {seen.reason for seen in evidence.list_originals() if seen.answer is Answer.GOOD} == {Reason.PRINTS_SIMILAR}:
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: {name_releases(evidence, good)} print another program than the report quotes, and no"
-            " release prints the quoted one.",
-            ("to decide: the lines that are wrong, and the right ones",),
-            used,
-        )
-    if (differing := _find_unexpected(evidence)) is not None:
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: {name_releases(evidence, good)} print what the report expects; {differing}, the closest"
-            " build to the report, prints something else.",
-            ("to decide: the wrong output as printed",),
-            used + evidence.find_indices(differing),
-        )
-    if is_only_for_forks(evidence):
-        return make_verdict(
-            VerdictKind.UNTESTABLE,
-            (Ground.CANNOT_RUN,),
-            f"{describe_moved(evidence)} It runs cleanly on {name_releases(evidence, good)}.",
-            (find_last_reason(evidence, plan.order[-1]) or "",),
-            used,
-        )
-    said = plan.claim.signature.message if plan.claim.signature is not None else ""
-    if (library := _MISSING_LIBRARY.search(said)) is not None:
-        return make_verdict(
-            VerdictKind.UNTESTABLE,
-            (Ground.CANNOT_RUN,),
-            f"The failure is about {quote_span(library['name'], 60)} on the reporter's machine. Here, it runs cleanly"
-            f" on {name_releases(evidence, good)}.",
-            ("a library that one machine lacks shows nothing about another machine",),
-            used,
-        )
-    if (on_software := _judge_stand_in_driver(evidence, good)) is not None:
-        return on_software
-    newest = plan.order[-1]
-    found = _find_failure_at_home(evidence) or _find_failure_after(evidence) or _find_failure_before(evidence, good)
-    if (failing := found) is not None:
-        ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
-        role = _name_role(evidence, failing.version)
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, and {failing.version}, {role}, ends"
-            f" with {ends}.",
-            ("to decide: the full error message as printed",),
-            used + evidence.find_indices(failing.version),
-        )
-    absent = _is_absent(evidence, plan.reported)
-    at_home = None if evidence.is_dated() or absent else plan.reported
+    """Return the verdict of the first question that has one. Without one, the failure is not reproduced."""
+    runs = CleanRuns(evidence, good)
+    answers = (ask(runs) for ask in _QUESTIONS)
+    answer = next((one for one in answers if one is not None), None)
+    if answer is not None:
+        return answer
+    exact = runs.reported is not None and not evidence.is_dated()
+    not_named = () if exact else (Ground.BUILD_NOT_NAMED,)
+    unquoted = (Ground.UNQUOTED,) if _quotes_no_error(evidence) else ()
+    return make_verdict(
+        VerdictKind.NOT_REPRODUCED,
+        (Ground.CLEAN, *not_named, *unquoted),
+        f"Not reproduced: it runs cleanly on {runs.everywhere}.{describe_other_builds(evidence, good)}",
+        (),
+        runs.used,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- questions
+
+
+def _names_no_failure(runs: CleanRuns) -> Verdict | None:
+    if runs.claim.kind is not ClaimKind.UNKNOWN:
+        return None
+    return runs.cannot_decide(
+        f"it runs to its end on {runs.everywhere}, and the report names no failure to look for.",
+        "to decide: the exact error message, or the wrong output and the expected output",
+    )
+
+
+def _prints_another_program(runs: CleanRuns) -> Verdict | None:
+    reasons = {seen.reason for seen in runs.evidence.list_originals() if seen.answer is Answer.GOOD}
+    if reasons != {Reason.PRINTS_SIMILAR}:
+        return None
+    return runs.cannot_decide(
+        f"{runs.where} print another program than the report quotes, and no release prints the quoted one.",
+        "to decide: the lines that are wrong, and the right ones",
+    )
+
+
+def _prints_the_unexpected(runs: CleanRuns) -> Verdict | None:
+    differing = _find_unexpected(runs.evidence)
+    if differing is None:
+        return None
+    return runs.cannot_decide(
+        f"{runs.where} print what the report expects; {differing}, the closest build to the report, prints something"
+        " else.",
+        "to decide: the wrong output as printed",
+        also=runs.evidence.find_indices(differing),
+    )
+
+
+def _is_about_a_fork(runs: CleanRuns) -> Verdict | None:
+    if not is_only_for_forks(runs.evidence):
+        return None
+    return make_verdict(
+        VerdictKind.UNTESTABLE,
+        (Ground.CANNOT_RUN,),
+        f"{describe_moved(runs.evidence)} It runs cleanly on {runs.where}.",
+        (find_last_reason(runs.evidence, runs.newest) or "",),
+        runs.used,
+    )
+
+
+def _lacks_library_there(runs: CleanRuns) -> Verdict | None:
+    """Answer for a loader's message: the library is missing on the reporter's machine."""
+    library = _MISSING_LIBRARY.search(runs.claim.signature.message if runs.claim.signature is not None else "")
+    if library is None:
+        return None
+    return make_verdict(
+        VerdictKind.UNTESTABLE,
+        (Ground.CANNOT_RUN,),
+        f"The failure is about {quote_span(library['name'], 60)} on the reporter's machine. Here, it runs cleanly"
+        f" on {runs.where}.",
+        ("a library that one machine lacks shows nothing about another machine",),
+        runs.used,
+    )
+
+
+def _runs_on_stand_in_driver(runs: CleanRuns) -> Verdict | None:
+    """Return the verdict on a failure at run time, if software runs cleanly instead of the hardware.
+
+    The compiler is the same; the driver, its limits and the hardware are not. Return None if the compiler itself
+    fails according to the report, or if a run was on the hardware.
+    """
+    evidence, claim = runs.evidence, runs.claim
+    drivers = {seen.driver for seen in evidence.list_originals() if seen.answer is Answer.GOOD}
+    status = claim.signature is not None and claim.signature.type.startswith(STATUS)
+    if "" in drivers or not (status or claim.kind in _AT_RUN_TIME):
+        return None
+    return make_verdict(
+        VerdictKind.UNTESTABLE,
+        (Ground.CANNOT_RUN,),
+        f"{describe_hardware(evidence)} On {join_names(sorted(drivers))}, it runs cleanly on {runs.everywhere}.",
+        ("a clean run on software says nothing about the reported hardware and its driver",),
+        runs.used,
+    )
+
+
+def _fails_beside_clean_runs(runs: CleanRuns) -> Verdict | None:
+    evidence = runs.evidence
+    found = _find_failure_at_home(evidence) or _find_failure_after(evidence)
+    failing = found or _find_failure_before(evidence, runs.good)
+    if failing is None:
+        return None
+    ends = name_failure(failing.signature.type) if failing.signature is not None else "another failure"
+    role = _name_role(evidence, failing.version)
+    return runs.cannot_decide(
+        f"it runs cleanly on {runs.where}, and {failing.version}, {role}, ends with {ends}.",
+        "to decide: the full error message as printed",
+        also=evidence.find_indices(failing.version),
+    )
+
+
+def _lacks_deciding_run(runs: CleanRuns) -> Verdict | None:
+    """Answer if the reported or the newest release gives no answer. A clean port answers for the newest."""
+    evidence, good, newest = runs.evidence, runs.good, runs.newest
+    at_home = None if evidence.is_dated() or runs.lacks_part else runs.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
+    if not silent:
+        return None
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             (Ground.CLEAN, Ground.PORTED),
-            f"Not reproduced: it runs cleanly on {name_releases(evidence, good)} and, ported to the API of {newest},"
-            " there too.",
+            f"Not reproduced: it runs cleanly on {runs.where} and, ported to the API of {newest}, there too.",
             (f"on {newest}, as posted: {find_last_reason(evidence, newest)}",),
-            used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
+            runs.used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
         )
-    if silent:
-        why = find_last_reason(evidence, silent[0])
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, but {silent[0]} gives no answer.",
-            (f"on {silent[0]}: {why}" if why else "",),
-            used,
-        )
-    named = bool(plan.claim.versions)
-    exact = plan.reported is not None and not evidence.is_dated()
-    if named and (plan.reported is None or absent):
-        where = name_releases(evidence, good) if plan.reported else name_all(evidence, good)
-        lacking = f"{name_releases(evidence, [plan.reported])} cannot run it here" if plan.reported else _NOT_HERE
-        return make_verdict(
-            VerdictKind.NOT_REPRODUCED,
-            (Ground.CLEAN, Ground.BUILD_NOT_HERE),
-            f"Not reproduced: it runs cleanly on {where}; {lacking}.",
-            ("the failure may have been fixed before the oldest of these",),
-            used,
-        )
-    if (changed := _find_changed_output(evidence)) is not None:
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs cleanly on {name_all(evidence, good)}, and {changed} prints something else than"
-            f" {newest}.",
-            ("to decide: the exact error message, or the wrong output and the expected output",),
-            used,
-        )
-    unquoted = (Ground.UNQUOTED,) if _quotes_no_error(evidence) else ()
+    why = find_last_reason(evidence, silent[0])
+    return runs.cannot_decide(
+        f"it runs cleanly on {runs.where}, but {silent[0]} gives no answer.",
+        f"on {silent[0]}: {why}" if why else "",
+    )
+
+
+def _lacks_named_build(runs: CleanRuns) -> Verdict | None:
+    evidence, reported = runs.evidence, runs.reported
+    if not runs.claim.versions or not (reported is None or runs.lacks_part):
+        return None
+    where = runs.where if reported else runs.everywhere
+    lacking = f"{name_releases(evidence, [reported])} cannot run it here" if reported else _NOT_HERE
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
-        (Ground.CLEAN, *unquoted) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED, *unquoted),
-        f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{describe_other_builds(evidence, good)}",
-        (),
-        used,
+        (Ground.CLEAN, Ground.BUILD_NOT_HERE),
+        f"Not reproduced: it runs cleanly on {where}; {lacking}.",
+        ("the failure may have been fixed before the oldest of these",),
+        runs.used,
     )
+
+
+def _prints_other_values_now(runs: CleanRuns) -> Verdict | None:
+    changed = _find_changed_output(runs.evidence)
+    if changed is None:
+        return None
+    return runs.cannot_decide(
+        f"it runs cleanly on {runs.everywhere}, and {changed} prints something else than {runs.newest}.",
+        "to decide: the exact error message, or the wrong output and the expected output",
+    )
+
+
+_QUESTIONS = (
+    _names_no_failure,
+    _prints_another_program,
+    _prints_the_unexpected,
+    _is_about_a_fork,
+    _lacks_library_there,
+    _runs_on_stand_in_driver,
+    _fails_beside_clean_runs,
+    _lacks_deciding_run,
+    _lacks_named_build,
+    _prints_other_values_now,
+)
+"""In order: what clean runs can never answer, then builds that fail or give no answer, then other outputs."""
+
+
+# ---------------------------------------------------------------------------------------------- facts
 
 
 _NOT_HERE = "the version that the report names is not available"
@@ -167,30 +275,8 @@ def _find_changed_output(evidence: Evidence) -> str | None:
     if any(len(one) != 1 for one in printed.values()):
         return None
     (before,), (now,) = (list(map(split_lines, printed[version])) for version in (reported, newest))
-    numbers = any(isinstance(token, float) for line in before for token in line)
+    numbers = any(isinstance(token, Number) for line in before for token in line)
     return reported if numbers and len(before) == len(now) and not are_equal_lines(before, now) else None
-
-
-def _judge_stand_in_driver(evidence: Evidence, good: Sequence[str]) -> Verdict | None:
-    """Return the verdict on a failure at run time, if software runs cleanly instead of the hardware.
-
-    The compiler is the same; the driver, its limits and the hardware are not. Return None if the compiler itself
-    fails according to the report, or if a run was on the hardware.
-    """
-    claim = evidence.plan.claim
-    clean = [seen for seen in evidence.list_originals() if seen.answer is Answer.GOOD]
-    drivers = {seen.driver for seen in clean}
-    status = claim.signature is not None and claim.signature.type.startswith(STATUS)
-    if "" in drivers or not (status or claim.kind in _AT_RUN_TIME):
-        return None
-    return make_verdict(
-        VerdictKind.UNTESTABLE,
-        (Ground.CANNOT_RUN,),
-        f"{describe_hardware(evidence)} On {join_names(sorted(drivers))}, it runs cleanly on"
-        f" {name_all(evidence, good)}.",
-        ("a clean run on software says nothing about the reported hardware and its driver",),
-        evidence.find_indices(*good),
-    )
 
 
 _AT_RUN_TIME = frozenset({ClaimKind.WRONG_RESULT, *QUANTITIES})
@@ -249,45 +335,6 @@ _MISSING_LIBRARY = re.compile(
     r"(?:cannot open shared object file|image not found|undefined symbol|symbol not found|module could not be found)"
 )
 """The loader's message about a shared library that is missing, or has another version."""
-
-
-def judge_clean_port(evidence: Evidence) -> Verdict | None:
-    """Return the verdict if no release reads the posted text, and the newest runs the same program cleanly.
-
-    A change of notation counts, and so does a run that prints the expected output. A port to another API may do
-    something else: a clean port of a schedule once lost the operation that failed. So a clean port answers a quoted
-    error or crash only if a second build runs a port cleanly, and no build fails.
-    """
-    plan = evidence.plan
-    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
-    originals = [seen for seen in evidence.list_originals() if seen.outcome is not Outcome.UNAVAILABLE]
-    refused = bool(originals) and all(is_rejected(seen, vocabulary) for seen in originals)
-    ported = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
-    answers = evidence.combine_answers(Variant.PORTED)
-    deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
-    clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
-    good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-    quoted = plan.claim.kind in (ClaimKind.ERROR, ClaimKind.CRASH) and plan.claim.signature is not None
-    agree = quoted and len(good) > 1 and set(answers.values()) <= {Answer.GOOD, Answer.SKIP}
-    same = agree or all(seen.notation_only or seen.reason is Reason.PRINTS_EXPECTED for seen in ported)
-    answered = plan.claim.kind is not ClaimKind.UNKNOWN and plan.claim.kind not in QUANTITIES  # no run answers those
-    if not (answered and refused and clean and same):
-        return None
-    where = name_releases(evidence, good, Variant.PORTED)
-    once: tuple[Ground, ...] = ()
-    if all(seen.notation_only for seen in ported):
-        how = "with its notation adapted, it runs cleanly"
-    elif all(seen.reason is Reason.PRINTS_EXPECTED for seen in ported if seen.answer is Answer.GOOD):
-        how = "ported, it prints what the report expects"
-    else:
-        how, once = "ported to a newer API, it runs cleanly", (Ground.SEEN_ONCE,)
-    return make_verdict(
-        VerdictKind.NOT_REPRODUCED,
-        (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE, *once),
-        f"Not reproduced: {how} on {where}; no release here reads it as posted.",
-        ("the failure may have been fixed before the oldest of these releases",),
-        evidence.find_indices(*good, variants=(Variant.PORTED,)),
-    )
 
 
 def _find_unexpected(evidence: Evidence) -> str | None:

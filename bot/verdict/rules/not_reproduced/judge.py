@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.not_reproduced.clean import judge_clean, judge_clean_port
+from bot.verdict.rules.not_reproduced.clean import judge_clean
+from bot.verdict.rules.not_reproduced.clean_port import judge_clean_port
 from bot.verdict.rules.not_reproduced.facts import ends_well, fails_unquoted, fails_where_reported
 from bot.verdict.rules.not_reproduced.other_failures import judge_other_failures
 from bot.verdict.rules.phrases import count_tried, find_last_reason, find_newest_run, list_versions, name_releases

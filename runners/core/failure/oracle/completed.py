@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from typing import assert_never
 
@@ -11,13 +13,8 @@ from runners.core.failure.normalize import split_tokens
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
-from runners.core.failure.printed.output import (
-    find_other_values,
-    prints_code,
-    read_attribute,
-    read_output,
-    read_twins,
-)
+from runners.core.failure.printed.lines.compare import read_output
+from runners.core.failure.printed.lines.other_values import find_other_values
 from runners.core.failure.printed.pairs import (
     compare_labelled_rows,
     compare_last_values,
@@ -26,48 +23,87 @@ from runners.core.failure.printed.pairs import (
     prints_other_array,
 )
 from runners.core.failure.printed.program import compare_programs, find_kept_operation, find_other_operation
+from runners.core.failure.printed.quoted_code import prints_code, read_attribute
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows
+from runners.core.failure.printed.twin_runs import read_twins
 from runners.core.protocol import Claim, ClaimKind, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.products import Product
 
 
+@dataclass(frozen=True)
+class Completed:
+    """A run that ended with exit code 0, and the report to compare it with."""
+
+    steps: Sequence[StepResult]
+    context: OracleContext
+
+    @property
+    def claim(self) -> Claim:
+        return self.context.claim
+
+    @cached_property
+    def stdout(self) -> str:
+        return "\n".join(step.stdout for step in self.steps)
+
+    @cached_property
+    def everything(self) -> str:
+        return self.stdout + "\n" + "\n".join(step.stderr for step in self.steps)
+
+    @property
+    def quoted(self) -> Signature | None:
+        """The failure that the report quotes. None if it quotes output, or nothing."""
+        signature = self.claim.signature
+        return None if signature is None or signature.type == OUTPUT else signature
+
+
 def classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
-    claim = context.claim
-    stdout = "\n".join(step.stdout for step in steps)
-    everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
-    if claim.signature is not None and claim.signature.type != OUTPUT:
-        # A driver caught and printed the failure, or a child process failed.
-        swallowed = parse_signature(everything, context.vocabulary)
-        if swallowed is not None and is_same_failure(claim.signature, swallowed, context):
-            return Classification(
-                outcome=Outcome.MATCH,
-                reason=Reason.AS_QUOTED,
-                why="prints the reported failure, though it exits with 0",
-                signature=swallowed,
-            )
-        if (caught := _classify_caught(everything, context)) is not None:
-            return caught
-    if context.checks_itself and claim.signature is not None and claim.signature.type in CHECKS:
-        # The quoted output may occur in good and bad runs alike, so the check decides.
-        why = "runs to its end, and the check that failed holds"
-        return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
+    run = Completed(steps, context)
+    return _prints_reported_failure(run) or _keeps_own_check(run) or _classify_by_kind(run)
+
+
+def _prints_reported_failure(run: Completed) -> Classification | None:
+    """Answer if a driver caught and printed the failure, or a child process failed."""
+    if run.quoted is None:
+        return None
+    swallowed = parse_signature(run.everything, run.context.vocabulary)
+    if swallowed is not None and is_same_failure(run.quoted, swallowed, run.context):
+        return Classification(
+            outcome=Outcome.MATCH,
+            reason=Reason.AS_QUOTED,
+            why="prints the reported failure, though it exits with 0",
+            signature=swallowed,
+        )
+    return _classify_caught(run.everything, run.context)
+
+
+def _keeps_own_check(run: Completed) -> Classification | None:
+    """Answer if the report quotes a failed check. The quoted output may occur in good and bad runs alike."""
+    signature = run.claim.signature
+    if not run.context.checks_itself or signature is None or signature.type not in CHECKS:
+        return None
+    why = "runs to its end, and the check that failed holds"
+    return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
+
+
+def _classify_by_kind(run: Completed) -> Classification:
+    claim, context = run.claim, run.context
     match claim.kind:
-        case ClaimKind.WRONG_RESULT if twins := read_twins(claim, steps, context.vocabulary, context.compilers):
+        case ClaimKind.WRONG_RESULT if twins := read_twins(claim, run.steps, context.vocabulary, context.compilers):
             return _classify_twins(claim, twins)
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
-            return _classify_result(stdout, everything, context)
+            return _classify_result(run)
         case ClaimKind.ACCEPTED:
             why = "runs to its end without an error, as reported"
             return Classification(outcome=Outcome.MATCH, reason=Reason.ACCEPTED, why=why)
-        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG if prints_other_array(stdout, claim.expected):
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG if prints_other_array(run.stdout, claim.expected):
             why = "runs to its end without the reported failure, and prints other values than the report expects"
             return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.PRINTS_UNKNOWN, why=why)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
             why = "runs to its end without the reported failure"
             return Classification(outcome=Outcome.PASS, reason=Reason.ENDS_WELL, why=why)
         case ClaimKind.COUNT:
-            return _classify_count(steps, context)
+            return _classify_count(run.steps, context)
         case ClaimKind.SLOW | ClaimKind.MEMORY:
             why = "runs to its end; what it takes is compared by release"
             return Classification(outcome=Outcome.PASS, reason=Reason.ENDS_WELL, why=why)
@@ -103,34 +139,46 @@ CAUGHT = "caught exception"
 """Signature type of an exception whose class the testcase does not print."""
 
 
-def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:
-    claim = context.claim
-    own = judge_rows(stdout, claim.actual, context.rows, quoted=True) if context.rows else Reading.UNKNOWN
-    if (told := _classify_comparison(own)) is not None:
-        return told  # most rows of a report may be correct, so the rows that the program calls wrong decide
-    # Quoted output that includes the reference has lines that occur in good and bad runs.
-    paired = context.prints_reference and compare_last_values(claim.actual) is Reading.WRONG
-    if paired and (told := _classify_pair(stdout)) is not None:
-        return told
-    if not claim.expected and (attribute := read_attribute(stdout, actual=claim.actual)) is not None:
-        return _classify_attribute(claim, *attribute)
-    reading = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
-    if reading is None:
-        reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
-        if reading is Reading.WRONG and not claim.expected and is_other_array(stdout, claim.actual):
-            reading = Reading.UNKNOWN
-        if reading is Reading.UNKNOWN and prints_array(stdout, claim.expected):
-            reading = Reading.UNKNOWN if prints_array(claim.actual, claim.expected) else Reading.RIGHT
-        if reading is Reading.UNKNOWN and prints_code(stdout, expected=claim.expected, actual=claim.actual):
-            reading = Reading.RIGHT
-    match reading:
+# ---------------------------------------------------------------------------------------------- printed results
+
+
+def _classify_result(run: Completed) -> Classification:
+    """Return the answer of the first question about the printed result that has one."""
+    answers = (ask(run) for ask in _QUESTIONS)
+    answer = next((one for one in answers if one is not None), None)
+    return answer or Classification(
+        outcome=Outcome.OTHER_FAILURE,
+        reason=Reason.PRINTS_UNKNOWN,
+        why="runs to its end, but neither testcase nor report shows whether the output is right",
+    )
+
+
+def _calls_own_rows_wrong(run: Completed) -> Classification | None:
+    """Answer by the rows that the program itself calls wrong: most rows of a report may be correct."""
+    rows = run.context.rows
+    return _classify_comparison(judge_rows(run.stdout, run.claim.actual, rows, quoted=True)) if rows else None
+
+
+def _quotes_reference_too(run: Completed) -> Classification | None:
+    """Answer by the printed reference. Quoted output that includes it has lines that occur in good and bad runs."""
+    paired = run.context.prints_reference and compare_last_values(run.claim.actual) is Reading.WRONG
+    return _classify_comparison(compare_last_values(run.stdout)) if paired else None
+
+
+def _prints_attribute(run: Completed) -> Classification | None:
+    """Answer by the one attribute that the report quotes."""
+    attribute = None if run.claim.expected else read_attribute(run.stdout, actual=run.claim.actual)
+    if attribute is None:
+        return None
+    is_wrong, shown = attribute
+    return _call_wrong(run.claim) if is_wrong else _call_other(shown)
+
+
+def _prints_quoted_result(run: Completed) -> Classification | None:
+    """Answer by the quoted program, or by the quoted lines."""
+    match _read_result(run):
         case Reading.WRONG:
-            return Classification(
-                outcome=Outcome.MATCH,
-                reason=Reason.PRINTS_WRONG,
-                why="prints what the report calls wrong",
-                signature=make_output_signature(claim),
-            )
+            return _call_wrong(run.claim)
         case Reading.RIGHT:
             why = "prints what the report expects"
             return Classification(outcome=Outcome.PASS, reason=Reason.PRINTS_EXPECTED, why=why)
@@ -140,56 +188,104 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.SIMILAR:
             why = "prints a similar program, and not the one that the report calls wrong"
             return Classification(outcome=Outcome.PASS, reason=Reason.PRINTS_SIMILAR, why=why)
-        case Reading.UNKNOWN if context.checks_itself and not _quotes_last_row(claim.actual, stdout):
-            why = "runs to its end, and its own checks hold"
-            return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
-        case Reading.UNKNOWN if context.rows and (
-            told := _classify_comparison(judge_rows(stdout, claim.actual, context.rows))
-        ):
-            return told
-        case Reading.UNKNOWN if context.prints_reference and (told := _classify_pair(stdout)) is not None:
-            return told
-        case Reading.UNKNOWN if (told := _classify_rows(stdout, claim.actual)) is not None:
-            return told
-        case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
-            why = "runs to its end; the report names no failure to look for"
-            return Classification(outcome=Outcome.PASS, reason=Reason.NOTHING_NAMED, why=why)
-        case Reading.UNKNOWN if not claim.expected and (
-            kept := find_kept_operation(stdout, actual=claim.actual, given=context.given)
-        ):
-            return Classification(
-                outcome=Outcome.PASS,
-                reason=Reason.KEEPS_OPERATION,
-                why=f"keeps an operation of the testcase, which the quoted program lacks: {kept}",
-                detail=kept,
-            )
-        case Reading.UNKNOWN if not claim.expected and (
-            other := find_other_values(everything, context.vocabulary, actual=claim.actual)
-            or find_other_operation(stdout, actual=claim.actual)
-        ):
-            return Classification(
-                outcome=Outcome.OTHER_FAILURE,
-                reason=Reason.PRINTS_UNKNOWN,
-                why="runs to its end and prints other values than the report quotes",
-                signature=Signature(type=OUTPUT, message=other),
-            )
         case Reading.UNKNOWN:
-            return Classification(
-                outcome=Outcome.OTHER_FAILURE,
-                reason=Reason.PRINTS_UNKNOWN,
-                why="runs to its end, but neither testcase nor report shows whether the output is right",
-            )
+            return None
         case _ as never:
             assert_never(never)
 
 
-def _classify_attribute(claim: Claim, is_wrong: bool, shown: str) -> Classification:
-    """Return the outcome of a run by the one attribute that the report quotes."""
-    if is_wrong:
-        why = "prints what the report calls wrong"
-        return Classification(
-            outcome=Outcome.MATCH, reason=Reason.PRINTS_WRONG, why=why, signature=make_output_signature(claim)
-        )
+def _read_result(run: Completed) -> Reading:
+    claim, stdout = run.claim, run.stdout
+    programs = compare_programs(stdout, actual=claim.actual, expected=claim.expected)
+    if programs is not None:
+        return programs
+    reading = read_output(run.everything, run.context.vocabulary, actual=claim.actual, expected=claim.expected)
+    if reading is Reading.WRONG and not claim.expected and is_other_array(stdout, claim.actual):
+        reading = Reading.UNKNOWN
+    if reading is not Reading.UNKNOWN:
+        return reading
+    if prints_array(stdout, claim.expected) and not prints_array(claim.actual, claim.expected):
+        return Reading.RIGHT
+    code = prints_code(stdout, expected=claim.expected, actual=claim.actual)
+    return Reading.RIGHT if code else Reading.UNKNOWN
+
+
+def _holds_own_checks(run: Completed) -> Classification | None:
+    if not run.context.checks_itself or _quotes_last_row(run.claim.actual, run.stdout):
+        return None
+    why = "runs to its end, and its own checks hold"
+    return Classification(outcome=Outcome.PASS, reason=Reason.CHECK_HOLDS, why=why)
+
+
+def _judges_own_rows(run: Completed) -> Classification | None:
+    rows = run.context.rows
+    return _classify_comparison(judge_rows(run.stdout, run.claim.actual, rows)) if rows else None
+
+
+def _prints_reference(run: Completed) -> Classification | None:
+    """Answer for a run that prints its result beside a reference."""
+    return _classify_comparison(compare_last_values(run.stdout)) if run.context.prints_reference else None
+
+
+def _labels_references(run: Completed) -> Classification | None:
+    """Answer for a run that labels results and references in its rows."""
+    return _classify_comparison(compare_labelled_rows(run.stdout, run.claim.actual))
+
+
+def _answers_no_claim(run: Completed) -> Classification | None:
+    if run.claim.kind is not ClaimKind.UNKNOWN:
+        return None
+    why = "runs to its end; the report names no failure to look for"
+    return Classification(outcome=Outcome.PASS, reason=Reason.NOTHING_NAMED, why=why)
+
+
+def _keeps_operation(run: Completed) -> Classification | None:
+    claim = run.claim
+    kept = "" if claim.expected else find_kept_operation(run.stdout, actual=claim.actual, given=run.context.given)
+    if not kept:
+        return None
+    return Classification(
+        outcome=Outcome.PASS,
+        reason=Reason.KEEPS_OPERATION,
+        why=f"keeps an operation of the testcase, which the quoted program lacks: {kept}",
+        detail=kept,
+    )
+
+
+def _prints_other_result(run: Completed) -> Classification | None:
+    if run.claim.expected:
+        return None
+    other = find_other_values(run.everything, run.context.vocabulary, actual=run.claim.actual)
+    other = other or find_other_operation(run.stdout, actual=run.claim.actual)
+    return _call_other(other) if other else None
+
+
+_QUESTIONS: tuple[Callable[[Completed], Classification | None], ...] = (
+    _calls_own_rows_wrong,
+    _quotes_reference_too,
+    _prints_attribute,
+    _prints_quoted_result,
+    _holds_own_checks,
+    _judges_own_rows,
+    _prints_reference,
+    _labels_references,
+    _answers_no_claim,
+    _keeps_operation,
+    _prints_other_result,
+)
+"""In order: what the report quotes, then what the program says about its own result, then other results."""
+
+
+def _call_wrong(claim: Claim) -> Classification:
+    return Classification(
+        outcome=Outcome.MATCH,
+        reason=Reason.PRINTS_WRONG,
+        why="prints what the report calls wrong",
+        signature=make_output_signature(claim),
+    )
+
+
+def _call_other(shown: str) -> Classification:
     return Classification(
         outcome=Outcome.OTHER_FAILURE,
         reason=Reason.PRINTS_UNKNOWN,
@@ -208,17 +304,8 @@ PRINTS_OTHER_REFERENCE = "prints another result than its own reference"
 """Message of the signature of a run that prints its result beside another reference."""
 
 
-def _classify_pair(stdout: str) -> Classification | None:
-    """Return the outcome of a run that prints its result beside a reference. None if the two do not decide."""
-    return _classify_comparison(compare_last_values(stdout))
-
-
-def _classify_rows(stdout: str, actual: str) -> Classification | None:
-    """Return the outcome of a run that labels results and references in its rows. None if these do not decide."""
-    return _classify_comparison(compare_labelled_rows(stdout, actual))
-
-
 def _classify_comparison(reading: Reading) -> Classification | None:
+    """Return the outcome of a result beside its reference. None if the two do not decide."""
     match reading:
         case Reading.WRONG:
             signature = Signature(type=OUTPUT, message=PRINTS_OTHER_REFERENCE)

@@ -24,7 +24,7 @@ from runners.core.failure.oracle.outcome import (
 )
 from runners.core.failure.oracle.told import MIN_WORDS, is_described, is_same_failure, is_told, split_line
 from runners.core.failure.parse import NATIVE, find_exception_before_crash, is_relay, parse_signature
-from runners.core.failure.printed.output import read_output
+from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.reading import Reading
 from runners.core.protocol import Claim, ClaimKind, Ended, Exited, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.failures import FailureVocabulary

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.output import Line, are_equal_lines, split_lines
+from runners.core.failure.printed.lines.tokens import Line, are_equal_lines, split_lines
 from runners.core.protocol import ClaimKind, Exited, Observation, Outcome, Plan, Reason, Variant
 
 

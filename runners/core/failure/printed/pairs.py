@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.printed.lines.tokens import NUMBER_PATTERN
 from runners.core.failure.printed.reading import Reading
 
 CLEAR = 1e-2

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.output import NUMBER_PATTERN
+from runners.core.failure.printed.lines.tokens import NUMBER_PATTERN
 from runners.core.failure.printed.program_runs import list_runs, print_programs
 from runners.core.protocol import (
     Answer,

@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from runners.core.failure.oracle import is_about_values
-from runners.core.failure.printed.output import split_lines
+from runners.core.failure.printed.lines.tokens import list_numbers, split_lines
 from runners.core.findings import EXACT, VOTE, Vote, get_vote
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -200,7 +200,7 @@ def _compare_program(found: Diagnosis, seen: Observation, call: _Call, program: 
         return Diagnosis(controls=found.controls)
     pairs = list(zip(got, printed, strict=True))
     at = next((n for n, (own, right) in enumerate(pairs) if not math.isclose(own, right, rel_tol=_CLEARLY)), None)
-    told = {token for line in split_lines(program.excerpt) for token in line if isinstance(token, float)}
+    told = {number for line in split_lines(program.excerpt) for number in list_numbers(line)}
     if at is None or not math.isfinite(pairs[at][1]) or pairs[at][0] not in told:
         return Diagnosis(controls=found.controls)
     returned, expected = (f"{one:g}" for one in pairs[at])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from runners.core.failure.printed.output import find_other_values, prints_code, read_attribute, read_output
+from runners.core.failure.printed.lines.compare import read_output
+from runners.core.failure.printed.lines.other_values import find_other_values
+from runners.core.failure.printed.quoted_code import prints_code, read_attribute
 from runners.core.failure.printed.reading import Reading
 from runners.toolchains import ALL_FAILURES
 

@@ -77,6 +77,6 @@ def test_other_evidence_is_stronger() -> None:
 
 
 def test_a_port_that_may_have_renamed_an_operation_is_left_alone() -> None:
-    ported = {"variant": Variant.PORTED, "notation_only": True}
+    ported: dict[str, Any] = {"variant": Variant.PORTED, "notation_only": True}
     renamed = PRINTED.replace("unit.scale", "unit.multiply")
     assert mark(print_on(FIRST, renamed, **ported), print_on(NEWEST, FOLDED, **ported)) == [S, P]
