@@ -204,14 +204,16 @@ def _find_good_builds(repro: Repro, catalogue: Catalogue, order: Sequence[str]) 
 def _find_early_before(repro: Repro, catalogue: Catalogue, reported: Release | None) -> Release | None:
     """Return the last early build before the named version, or before the day of the report.
 
-    Return None unless the report predates every ordinary release. Return None too if a named version has a build.
+    Return None unless the report predates every ordinary release. Return None too if a named version has a build, or
+    if the build that represents the day of the report is not younger than that day: a younger one may have the fix.
 
     A recent report may name a version older than all early builds: then return the oldest of these. Without its day,
     it is not known whether the report is recent.
     """
     toolchain, day = repro.testcase.toolchain, repro.day
     named = any(re.search(r"\d", text) for text in repro.claim.versions)
-    if reported is not None and (named or reported.source == "bundle"):
+    is_younger = reported is not None and day is not None and reported.released > day
+    if reported is not None and (named or (reported.source == "bundle" and not is_younger)):
         return None
     early = next(
         (

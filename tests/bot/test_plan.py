@@ -102,6 +102,18 @@ def test_a_report_from_before_the_first_release_runs_on_the_fork_before_it() -> 
         assert ("0.6" in make_plan(asked, catalogue, RunOptions()).plan.order) is runs, (day, named)
 
 
+def test_a_report_between_two_forks_runs_on_both() -> None:
+    """The younger fork, which represents the day, may have the fix already. An older one needs no company."""
+    days = {"0.5": date(2024, 7, 1), "0.6": date(2025, 12, 1)}
+    forks = [replace(release(v), source="bundle", fork="abc", released=day) for v, day in days.items()]
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
+    between = make_plan(replace(repro(), day=date(2025, 10, 1)), catalogue, RunOptions()).plan
+    assert between.order[:2] == ("0.5", "0.6")
+    assert between.first[0] == "0.6"
+    assert make_plan(replace(repro(), day=date(2025, 12, 2)), catalogue, RunOptions()).plan.order[0] == "0.6"
+
+
 def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
     """It keeps its position in the order."""
     assert "1.0rc0" not in plan("1.4").order

@@ -19,7 +19,7 @@ from bot.extract.vocabulary import any_of, join_words
 from runners.core.failure.api_drift import NAME_MESSAGES
 from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC
-from runners.core.failure.parse import NATIVE, parse_signature
+from runners.core.failure.parse import NATIVE, cut_at_span_end, parse_signature
 from runners.core.protocol import ANY_ERROR, Signature
 from runners.toolchains import ALL_FAILURES
 
@@ -99,7 +99,7 @@ def _cut_at_span_end(found: Signature | None) -> Signature | None:
     """Return the signature without the sentence after the code span that contains its message."""
     if found is None or found.message.count("`") % 2 == 0:
         return found
-    return msgspec.structs.replace(found, message=found.message.partition("`")[0].strip())
+    return msgspec.structs.replace(found, message=cut_at_span_end(found.message).strip())
 
 
 _IN_TEXT = re.compile(

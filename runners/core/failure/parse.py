@@ -282,6 +282,17 @@ def _find_unnamed(text: str, vocabulary: FailureVocabulary) -> Signature | None:
 
 MAX_ROWS = 8
 """Maximum number of rows of one message."""
+
+
+def cut_at_span_end(text: str) -> str:
+    """Return the text before the end of the code span that it is in.
+
+    A single backtick ends the span. The text may quote a name in two backticks, as Markdown allows.
+    """
+    ends = re.split(r"(?<!`)`(?!`)", text, maxsplit=1)
+    return ends[0] if len(ends) > 1 else text.partition("`")[0]
+
+
 _ROW = re.compile(r"[^\"'`]*\S[^\"'`]*$")
 _BEFORE_MESSAGE = r"^[ \t>*]{0,8}(?:[A-Za-z][\w ]{0,30}: ?|\[[\d:]{5,8}\] [^\s:]{1,200}:\d{1,6}: )?"
 """A label, or the time and the location of a log line."""
@@ -311,7 +322,7 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     name = header["type"].rpartition(".")[2]
     message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions print their names twice
     if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
-        message = message.partition("`")[0]  # quoted in running text, which continues after the code span
+        message = cut_at_span_end(message)  # quoted in running text, which continues after the code span
     following = _read_continuation(lines, at)
     if message.startswith("Traceback (most recent call last)"):
         message = ""

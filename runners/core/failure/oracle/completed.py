@@ -14,7 +14,7 @@ from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, 
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
 from runners.core.failure.printed.lines.compare import read_output
-from runners.core.failure.printed.lines.other_values import find_other_values
+from runners.core.failure.printed.lines.other_values import find_other_rows, find_other_values
 from runners.core.failure.printed.pairs import (
     compare_labelled_rows,
     compare_last_values,
@@ -257,6 +257,7 @@ def _prints_other_result(run: Completed) -> Classification | None:
         return None
     other = find_other_values(run.everything, run.context.vocabulary, actual=run.claim.actual)
     other = other or find_other_operation(run.stdout, actual=run.claim.actual)
+    other = other or find_other_rows(run.stdout, run.context.vocabulary, actual=run.claim.actual)
     return _call_other(other) if other else None
 
 

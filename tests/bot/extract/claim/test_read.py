@@ -1097,6 +1097,14 @@ def test_an_error_that_is_meant_is_no_claim(remark: str, kind: ClaimKind) -> Non
     assert found.claim.kind is kind
 
 
+def test_a_message_that_quotes_a_name_in_two_backticks_is_read_whole() -> None:
+    """A single backtick ends the code span. The sentence after it is no part of the message."""
+    said = "`RuntimeError: Global Function ``my.f`` is already registered` and that is all."
+    found = extract_claim(f"{said}\n\n```python\nimport tvm\ntvm.f()\n```\n", "tvm registers no function").signature
+    assert found is not None
+    assert found.message == "Global Function ``my.f`` is already registered"
+
+
 @pytest.mark.parametrize(
     ("sentence", "kind"),
     [

@@ -57,6 +57,8 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
     """Compare ``output`` with a report's ``actual`` and ``expected`` lines. Either may be empty."""
     if not expected and (reading := _read_elided(output, actual)) is not None:
         return reading
+    if _prints_expected_literal(output, actual, expected):
+        return Reading.RIGHT
     printed = read_lines(output, vocabulary)[-MAX_LINES:]
     wrong, right = (read_lines(text, vocabulary)[:MAX_LINES] for text in (actual, expected))
     try:
@@ -70,6 +72,21 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
     except TooManySteps:
         return Reading.UNKNOWN
     return reading
+
+
+def _prints_expected_literal(output: str, actual: str, expected: str) -> bool:
+    """True for a string that the report expects in a list of strings, ``'up'`` in place of ``'.up'``.
+
+    As a word, the string would be a part of the reported one.
+    """
+    word = expected.strip().strip("'\"")
+    printed, reported = (set(_LITERAL.findall(text[:MAX_CHARS])) for text in (output, actual))
+    return bool(word) and word in printed - reported and bool(reported - printed)
+
+
+_LITERAL = re.compile(r"(?<![\w'])'([^'\n]{1,200})'(?![\w'])")
+"""A string as Python prints it in a list."""
+MAX_CHARS = 20_000
 
 
 def _read_elided(output: str, actual: str) -> Reading | None:
@@ -291,12 +308,14 @@ def _contradicts_missing_line(lines: _Lines) -> Reading | None:
 
 
 def _prints_other_rows(lines: _Lines) -> Reading | None:
-    """Answer if it is row by row the same output, but some rows have other values."""
+    """Answer if it is row by row the same output, but some rows have other values, or are other text."""
     if not lines.gone:
         return None
     aligned = _list_forms(lines.printed) == _list_forms(lines.reported)
-    rows = aligned and not any(map(count_words, lines.gone))
-    return Reading.UNKNOWN if rows or has_other_rows(lines.gone, lines.wrong, lines.printed) else None
+    values = aligned and not any(map(count_words, lines.gone))
+    text = len(lines.printed) == len(lines.reported) and not any(map(has_value, lines.gone))
+    other = values or text or has_other_rows(lines.gone, lines.wrong, lines.printed)
+    return Reading.UNKNOWN if other else None
 
 
 def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:

@@ -43,6 +43,22 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
     return quoted or _find_other_form([line for lines in reported.values() for line in lines], printed)
 
 
+def find_other_rows(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
+    """Return the printed rows that differ, if an output of few rows has as many rows as the reported one.
+
+    Then the report quotes the whole output. Empty otherwise, and for equal outputs. A row of numbers may differ from
+    run to run, so only rows of text count: ``x < 2`` beside ``x * 8 + y < 16``.
+    """
+    printed, reported = (read_lines(text, vocabulary) for text in (output, actual))
+    if not printed or len(printed) != len(reported) or len(printed) > MAX_ROWS:
+        return ""
+    differing = [new for new, old in zip(printed, reported, strict=True) if not are_same_tokens(new, old)]
+    is_text = all(any(map(_is_word, row)) for row in differing)
+    return "; ".join(map(join_tokens, differing)) if is_text else ""
+
+
+MAX_ROWS = 8
+"""Maximum number of rows of an output that is compared as a whole."""
 MIN_LABELS, MAX_LABELS = 6, 40
 """Number of words in a row that identify a reported line whose values have other brackets."""
 MAX_FORMS = 5

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from runners.core.failure.printed.lines.compare import read_output
-from runners.core.failure.printed.lines.other_values import find_other_values
+from runners.core.failure.printed.lines.other_values import find_other_rows, find_other_values
 from runners.core.failure.printed.quoted_code import prints_code, read_attribute
 from runners.core.failure.printed.reading import Reading
 from runners.toolchains import ALL_FAILURES
@@ -150,6 +150,37 @@ def test_rows_with_an_ellipsis_are_compared_by_their_text() -> None:
     quoted = "bad: Kind 69 NONE = Var[Kind] = ...\nreal: create_at(sem: Sem, value: int) -> Fence"
     assert read_output(quoted, ALL_FAILURES, actual=quoted, expected="") is Reading.WRONG
     assert read_output(quoted.split("\n")[1], ALL_FAILURES, actual=quoted, expected="") is Reading.UNKNOWN
+
+
+NAMES = "['', '.up', '.up.weight']\n['up.weight']"
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "reading"),
+    [
+        (NAMES, "up", Reading.WRONG),
+        ("['', 'up', 'up.weight']\n['up.weight']", "up", Reading.RIGHT),
+        ("['', 'up', 'up.weight']\n['up.weight']", "", Reading.UNKNOWN),
+        ("['', 'top', 'up.weight']\n['up.weight']", "up", Reading.UNKNOWN),
+    ],
+)
+def test_strings_of_a_list_are_compared_whole(output: str, expected: str, reading: Reading) -> None:
+    """A row that is the same in the right output proves nothing."""
+    assert read_output(output, ALL_FAILURES, actual=NAMES, expected=expected) is reading
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("x < 2", ""),
+        ("x * 8 + y < 16", "x * 8 + y < 16"),
+        ("x * 8 < 16\ny < 2", ""),
+        ("16", ""),
+    ],
+    ids=["the same", "other text", "more rows", "a number"],
+)
+def test_another_text_in_place_of_the_whole_reported_output(output: str, told: str) -> None:
+    assert find_other_rows(output, ALL_FAILURES, actual="x < 2") == told
 
 
 def test_numbers_differ_a_little_between_machines() -> None:
