@@ -8,8 +8,9 @@ fixes; those are the commits that name the issue, save nine of TVM that were fou
 favours any ranking. Weights were chosen on the issues with even numbers; odd ones are the held-out half, though which
 priors exist at all was seen on both. ``run_issues.json`` holds issues whose failure the releases at hand still show,
 with the record of one run: the failure and the findings; six are also in the first file, two were met in the same
-searches. ``not_bugs.json`` holds reports without a fix: scores do not tell them from bugs, so only the wording and
-the rule "no change of behaviour, no commit" keep them from an accusation.
+searches. ``run_reports.json`` holds reports of ``bench.suspects.written`` with the record of a run on the newest
+release that fails; no weight was chosen on them. ``not_bugs.json`` holds reports without a fix: scores do not tell
+them from bugs, so only the wording and the rule "no change of behaviour, no commit" keep them from an accusation.
 """
 
 from __future__ import annotations
@@ -26,9 +27,13 @@ from typing import Any
 
 import msgspec
 
+from bench.first_looks.score import FOLDER
+from bot.cli.context import read_issue
+from bot.extract import extract
 from bot.report.sections.ranges import render_suspects
 from bot.suspects.observed import locate_parts, read_messages, read_parts
-from bot.suspects.rank import ReportQuery, Weights, compute_beliefs, rank_commits, select_suspects
+from bot.suspects.rank import ReportQuery, Weights, compute_beliefs, make_query, rank_commits, select_suspects
+from bot.suspects.sources import read_sources
 from bot.verdict.evidence import Evidence
 from runners.builds.commit_log import CommitLog, open_log
 from runners.core.protocol import (
@@ -65,6 +70,9 @@ class Case:
 
     @property
     def query(self) -> ReportQuery:
+        if "report" in self.row:
+            issue = read_issue(str(FOLDER / "written" / self.row["report"]), None, attach=False)
+            return make_query(issue, extract(issue))
         title, _, text = self.row["query"].partition("\n")
         return ReportQuery(title=title, text=text, day=date.fromisoformat(self.row["reported"]))
 
@@ -108,8 +116,13 @@ def with_runs(cases: Sequence[Case], logs: Mapping[str, CommitLog]) -> None:
     """Prints the rank of the fix by the report's words, with the runs' evidence, and by that evidence alone."""
     say("\n| ran | n | Hit@1 | Hit@5 | MRR | ranks |\n|---|---|---|---|---|---|")
     ranks: dict[str, list[int]] = {"words": [], "words and runs": [], "runs alone": []}
+    narrowed: list[tuple[int, int, bool]] = []
     for one in cases:
         seen = make_evidence(one.row)
+        if sources := read_sources(seen):
+            among = [commit.sha for commit in one.commits if _changes(commit, sources)]
+            has_fix = any(sha.startswith(tuple(one.row["fixes"])) for sha in among)
+            narrowed.append((len(one.commits), len(among), has_fix))
         files = logs[one.row["project"]].list_files(one.row["start"])
         parts, said = locate_parts(read_parts(seen), files), read_messages(seen)
         both = replace(one.query, parts=parts, text=f"{said}\n{one.query.text}")
@@ -120,6 +133,15 @@ def with_runs(cases: Sequence[Case], logs: Mapping[str, CommitLog]) -> None:
         hits = " | ".join(f"{mean(place <= n for place in found):.2f}" for n in (1, 5))
         shown = ", ".join(map(str, found))
         say(f"| {name} | {len(found)} | {hits} | {mean(1 / place for place in found):.2f} | {shown} |")
+    every, few = (median(one[at] for one in narrowed) for at in (0, 1))
+    say(
+        f"\nThe runs name paths for {len(narrowed)} of {len(cases)}: {every:g} commits of the range become {few:g}"
+        f" (medians), and a fix is among them for {sum(one[2] for one in narrowed)}."
+    )
+
+
+def _changes(commit: Commit, sources: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{source}/") for path in commit.paths for source in sources)
 
 
 def make_evidence(row: Mapping[str, Any]) -> Evidence:
@@ -135,7 +157,8 @@ def make_evidence(row: Mapping[str, Any]) -> Evidence:
         outcome=Outcome.MATCH,
         answer=Answer.BAD,
         ended=Exited(code=1),
-        signature=msgspec.convert(run["signature"], Signature),
+        signature=msgspec.convert(run["signature"], Signature | None),
+        excerpt="\n".join(run.get("stack", ())),
     )
     order = (run["version"],)
     plan = Plan(testcase=testcase, claim=Claim(kind=ClaimKind.ERROR), device=run["device"], order=order, first=order)
@@ -172,5 +195,6 @@ def main() -> int:
     logs = {name: open_log(clone, default_root()) for name, clone in (("tvm", given.tvm), ("iree", given.iree))}
     hit, mrr = table(load("fixed_issues.json", logs))
     with_runs(load("run_issues.json", logs), logs)
+    with_runs(load("run_reports.json", logs), logs)
     accused = not_bugs(load("not_bugs.json", logs))
     return int(hit < WANTED_HIT or mrr < WANTED_MRR or accused > 0)

@@ -15,6 +15,7 @@ from bot.plan import RunOptions
 from bot.suspects.commits_file import CommitsFile, adopt_ranking
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
 from bot.suspects.rank import make_query
+from bot.suspects.sources import read_sources
 from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.judge import judge, judge_without_running
@@ -105,6 +106,7 @@ def assemble_report(
         plan=evidence.plan,
         releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
         repository=repository or "",
+        sources=read_sources(evidence),
         unranked=ranked.problem,
         times=seen.times,
     )

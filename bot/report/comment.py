@@ -122,7 +122,9 @@ def _name_evidence(findings: Sequence[Finding]) -> str:
 
 def _render_ranges(report: Report) -> str:
     """Return the changes of behaviour; empty if the table and the next step show all of them."""
-    if report.likely is None and not any(one.suspects or one.untested for one in report.bisections):
+    listed = bool(report.sources) and report.verdict.kind is not VerdictKind.REGRESSION
+    told = (one.suspects or one.untested or (listed and one.commits) for one in report.bisections)
+    if report.likely is None and not any(told):
         return ""
     return "\n\n".join(filter(None, (*render_changes(report), render_likely_fix(report.likely))))
 

@@ -124,7 +124,7 @@ def _is_possible_count(count: int | None) -> bool:
 _SPAN = r"`[^`\n]{1,200}`"
 _REASON = re.compile(
     r"names the issue|just (?:after|before) the report|\d{1,5} days (?:after|before) the report"
-    rf"|in common: {_SPAN}(?:, {_SPAN}){{0,3}}|changes {_SPAN} of [a-z ]{{1,40}} {_SPAN}",
+    rf"|in common: {_SPAN}(?:, {_SPAN}){{0,3}}|changes {_SPAN} of [a-z ]{{1,40}}(?: {_SPAN})?",
     re.ASCII,
 )
 """The reasons that `bot.suspects.rank` gives: a file can add no sentence of its own."""

@@ -15,6 +15,7 @@ from bot.verdict.evidence import Evidence
 from runners.core.failure.oracle import OUTPUT
 from runners.core.findings import LEVEL
 from runners.core.protocol import Answer, FindingKind
+from runners.toolchains import find_toolchain
 
 MAX_PARTS = 12
 MAX_FILES = 40
@@ -30,6 +31,8 @@ class Part:
     """``the guilty pass``, ``a frame of the failure``: the relation of the part to the failure, for the reader."""
     module: str = ""
     """For a Python function: the path of its module."""
+    path: str = ""
+    """For a file of the failure's stack: its path in the compiler's repository. The words of a path do not count."""
     is_dispatch: bool = False
     """True for the operation of a dispatch (``reduction``): a word that many parts of the compiler share."""
     files: frozenset[str] = frozenset()
@@ -38,7 +41,7 @@ class Part:
 
 def read_parts(evidence: Evidence) -> tuple[Part, ...]:
     """Return the parts that the findings and the failing runs name, the most certain first."""
-    found = (*_read_passes(evidence), *_read_frames(evidence))
+    found = (*_read_passes(evidence), *_read_files(evidence), *_read_frames(evidence))
     return tuple({part.name: part for part in reversed(found) if part.name}.values())[::-1][:MAX_PARTS]
 
 
@@ -90,6 +93,8 @@ _PASS_CLASS = re.compile(r"\b(?P<name>[A-Z]\w{3,100}Pass)::")
 _TEMPLATE = re.compile(r"<.*>|\(anonymous namespace\)::|\[.*\]")
 _MAX_FRAMES = 4
 FRAME = "a frame of the failure"
+_MAX_FILES = 2
+STACK = "the stack"
 
 
 def _read_frames(evidence: Evidence) -> Iterator[Part]:
@@ -102,6 +107,16 @@ def _read_frames(evidence: Evidence) -> Iterator[Part]:
         for frame in (seen.signature.site, *seen.signature.frames[:_MAX_FRAMES]):
             if frame and not _PASS_CLASS.search(frame):
                 yield _parse_frame(frame)
+
+
+def _read_files(evidence: Evidence) -> Iterator[Part]:
+    """Yield the innermost files of each failure's stack, where a build prints their paths."""
+    sources = find_toolchain(evidence.plan.testcase.toolchain).REPORTS.commits.sources
+    for seen in evidence.list_originals():
+        if seen.answer is Answer.BAD:
+            yield from (
+                Part(name=path, role=STACK, path=path) for path in sources.list_files(seen.excerpt)[:_MAX_FILES]
+            )
 
 
 def _parse_frame(frame: str) -> Part:
@@ -124,6 +139,8 @@ def split_name(name: str) -> tuple[str, ...]:
 
 def _find_files(part: Part, stems: Sequence[tuple[str, tuple[str, ...]]]) -> frozenset[str]:
     """Return the files whose names are most similar to a pass's name, or the file of a Python function."""
+    if part.path:
+        return frozenset(path for path, _ in stems if path == part.path)
     if part.module:
         return frozenset(
             path for path, _ in stems if path.endswith((f"{part.module}.py", f"{part.module}/__init__.py"))

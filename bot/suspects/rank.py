@@ -179,7 +179,7 @@ def rank_commits(
 ) -> tuple[RankedCommit, ...]:
     """Return all commits, the most related first; commits of equal score keep their order."""
     sought = _weigh_words(query, weights)
-    observed = " ".join(part.name for part in query.parts)
+    observed = " ".join(part.name for part in query.parts if not part.path)
     names = dict((*_split_with_origin(observed), *_split_with_origin(query.text), *_split_with_origin(query.title)))
     counts = [_count_words(commit, query, weights) for commit in commits]
     rarity = _compute_rarity(counts)
@@ -203,7 +203,8 @@ def _describe_sources(commit: Commit, parts: Sequence[Part]) -> tuple[str, ...]:
     """Name the changed file of the commit that belongs to the first part with such a file."""
     for part in parts:
         if changed := next((path for path in commit.paths if path in part.files), ""):
-            return (f"changes `{changed.rpartition('/')[2]}` of {part.role} `{part.name}`",)
+            name = changed.rpartition("/")[2]
+            return (f"changes `{name}` of {part.role}" + ("" if part.path else f" `{part.name}`"),)
     return ()
 
 
@@ -223,7 +224,7 @@ def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
     for word in dict.fromkeys(split_words(query.title)):
         weighed[word] = weighed.get(word, 0.0) + weights.title
     for part in query.parts:
-        for word in split_words(part.name)[:1]:
+        for word in split_words(part.name)[:1] if not part.path else ():
             weighed[word] = weighed.get(word, 0.0) + (1.0 if part.is_dispatch else weights.part)
     for word, weight in tuple(weighed.items()):
         for same in _map_related().get(word, ()):

@@ -184,6 +184,8 @@ class Report:
 
     times: Times = field(default_factory=Times)
     """The times of the runs. With several cells, the times of the cell that took longest."""
+    sources: tuple[str, ...] = ()
+    """Paths of the compiler's repository that the failing runs name, the most certain first."""
 
     def find_release(self, version: str) -> Release | None:
         """Return the facts about a build; None if the catalogue has none."""

@@ -623,7 +623,8 @@ class CommitRange(Wire, frozen=True, kw_only=True):
     start: Name
     end: Name
     count: int | None = None
-    """Number of commits between them on the main branch. None if it is unknown offline."""
+    """Number of commits between them, as ``git log START..END`` lists them along the main branch. Without those that
+    ``start`` has as cherry-picks, if a history was read. None if it is unknown offline."""
     compare_url: Name = ""
 
 

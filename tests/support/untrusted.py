@@ -47,7 +47,7 @@ from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResul
 from runners.core.toolchain.claims import read_findings
 from runners.probe.guest_records import StepRecord, build_record, read_records
 from runners.rewrite.testcase import port_testcase, retarget_testcase
-from runners.toolchains import ALL_FAILURES, find_toolchain
+from runners.toolchains import ALL_FAILURES, TOOLCHAINS, find_toolchain
 from runners.toolchains.iree.diagnosis.dispatch_traces import read_trace
 from runners.toolchains.iree.diagnosis.python_programs.embedded import list_embedded
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
@@ -111,6 +111,15 @@ def _judge_output(text: str) -> object:
     ]
 
 
+def _locate_sources(text: str) -> object:
+    words = [one.REPORTS.commits.sources for one in TOOLCHAINS.values()]
+    quoted = f'  File "/src/{text}'
+    return [
+        (one.list_files(text), one.list_files(quoted), one.find_operation(text), one.find_function(text))
+        for one in words
+    ]
+
+
 def _judge_told(text: str) -> object:
     context = OracleContext(claim=Claim(kind=ClaimKind.ERROR, told=text[:8000]), vocabulary=ALL_FAILURES)
     end = Exited(code=1)
@@ -165,6 +174,7 @@ READERS: Mapping[str, Reader] = {
     "one line": lambda text: join_lines(text, SIZE),
     "log line": lambda text: format_log_line(text, SIZE),
     "words of suspects": split_words,
+    "files of a stack": _locate_sources,
     "signature": lambda text: parse_signature(text, ALL_FAILURES),
     "signature of a crash": lambda text: parse_signature(text, ALL_FAILURES, Exited(code=139)),
     "printed output": lambda text: read_output(

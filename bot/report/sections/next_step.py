@@ -9,7 +9,15 @@ from typing import assert_never
 from bot.extract.types import ABSENT_PROGRAM, NATIVE_PROGRAM, PRODUCT, SOURCE_SCRIPT, NoRepro, Repro
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
-from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect, map_forks, name_build
+from bot.report.sections.ranges import (
+    MAX_LOG,
+    format_log_command,
+    is_public_repository,
+    link_candidates,
+    link_commits,
+    map_forks,
+    name_build,
+)
 from bot.report.sections.run_again import fails_with_other_versions, find_unranked_change
 from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
@@ -186,12 +194,15 @@ def _confirm_here(report: Report) -> str:
 # ---------------------------------------------------------------------------------------------- changes
 
 
+_CLOSE = "if it works there, this can be closed"
+
+
 def _find_change(report: Report, direction: str) -> Bisection | None:
     return next((one for one in report.bisections if one.direction == direction), None)
 
 
 def _name_commits(report: Report) -> str:
-    """Return the commits that may have introduced the failure, and the most related one."""
+    """Return where to look for the cause: the range, with candidates or a command that lists some of its commits."""
     found = _find_change(report, "introduced")
     if found is None or found.last_good is None or found.first_bad is None:
         return ""
@@ -199,13 +210,20 @@ def _name_commits(report: Report) -> str:
         return "look at the commits of the change above."
     commits = link_commits(found.commits) or "the changes"
     ends = f"from {quote_code(found.last_good)} (clean) to {quote_code(found.first_bad)}"
-    ranked = _name_suspect(found)
+    if candidates := link_candidates(found, 3):
+        return f"look for the cause in {commits} {ends}. Most related, which is no evidence: {candidates}."
+    if listed := format_log_command(found.commits, report.sources):
+        shown = quote_code(listed, MAX_LOG)
+        return _join(
+            f"look for the cause in {commits} {ends}. Those to the part that failed: {shown}.",
+            _explain_unranked(report),
+        )
     ranks = (
         ""
-        if ranked or report.unranked or find_unranked_change(report) is None
+        if report.unranked or find_unranked_change(report) is None
         else "; a command under *Reproduce it by hand* ranks them"
     )
-    return _join(f"look for the cause in {commits} {ends}{ranks}.", ranked or _explain_unranked(report))
+    return _join(f"look for the cause in {commits} {ends}{ranks}.", _explain_unranked(report))
 
 
 def _explain_unranked(report: Report) -> str:
@@ -218,12 +236,6 @@ def _explain_unranked(report: Report) -> str:
     )
 
 
-def _name_suspect(found: Bisection) -> str:
-    if not found.suspects or found.commits is None:
-        return ""
-    return f"most related to the report and its runs, which is no evidence: {link_suspect(found)}."
-
-
 def _advise_upgrade(report: Report) -> str:
     found = _find_change(report, "fixed")
     if found is None or found.first_good is None:
@@ -231,7 +243,9 @@ def _advise_upgrade(report: Report) -> str:
         upgrade = f"upgrade to {_name_newest(report)}{_link_notes(report, newest)}"
         ran = [seen for seen in report.observations if seen.version == newest]
         is_rejected = bool(ran) and all(seen.answer is not Answer.GOOD for seen in ran)
-        return f"{upgrade}, and change the program as its diagnostic says." if is_rejected else f"{upgrade}."
+        return (
+            f"{upgrade}, and change the program as its diagnostic says." if is_rejected else f"{upgrade}; {_CLOSE}."
+        )
     forks = map_forks(report.observations)
     if found.first_good in forks or is_dated(found.first_good):
         return _join(_advise_numbered(report, found.first_good, forks), _name_fix(report, found))
@@ -239,18 +253,19 @@ def _advise_upgrade(report: Report) -> str:
     if unclean := _name_later_failure(report, found.first_good):
         upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
     else:
-        upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}."
+        upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}; {_CLOSE}."
     return _join(upgrade, _name_fix(report, found))
 
 
 def _name_fix(report: Report, found: Bisection) -> str:
+    """Return the commit most related to a fix. The folded changes have the others, for a reader who wants the fix."""
     commits = link_commits(found.commits)
     if found.last_bad is None or found.deep or not commits:
         return ""
-    return _join(
-        f"the fix is in {commits} after {_name_start(report, found.last_bad)}.",
-        _name_suspect(found) or _explain_unranked(report),
-    )
+    if candidate := link_candidates(found, 1):
+        after = f"{commits} after {_name_start(report, found.last_bad)}"
+        return f"most related of {after}, which is no evidence: {candidate}."
+    return _explain_unranked(report)
 
 
 def _name_start(report: Report, version: str) -> str:
@@ -275,7 +290,7 @@ def _advise_numbered(report: Report, early: str, forks: Mapping[str, str]) -> st
     release = next((version for version in numbered if version in clean), None)
     if release is None:
         return f"upgrade to a release newer than {name_build(early, forks)}."
-    return f"upgrade to {quote_code(release)} or later{_link_notes(report, release)}."
+    return f"upgrade to {quote_code(release)} or later{_link_notes(report, release)}; {_CLOSE}."
 
 
 def _name_later_failure(report: Report, first_good: str) -> str:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
-from bot.report.quote import escape_prose, quote_code
+from bot.report.quote import cut_end, escape_prose, quote_block, quote_code
 from bot.verdict.landing import find_landing
 from bot.verdict.verdict import LikelyFix, Report, VerdictKind
 from runners.core.protocol import Bisection, CommitRange, Observation, Suspect
 
-_COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.\.[\w.+-]+", re.ASCII)
+_COMPARE = re.compile(
+    r"https://github\.com/[\w.-]+/[\w.-]+/compare/(?P<start>[\w.+-]+?)\.\.\.(?P<end>[\w.+-]+)", re.ASCII
+)
+_SHA = re.compile(r"[0-9a-f]{40}")
+MAX_SUBJECT = 56
+"""Three candidates with their introduction take three lines of a comment."""
+MAX_LOG = 600
 
 
 def map_forks(observations: Sequence[Observation]) -> Mapping[str, str]:
@@ -26,7 +33,7 @@ def render_changes(report: Report) -> tuple[str, ...]:
     if report.verdict.kind is VerdictKind.INVALID_REPRO:
         return ()
     forks = map_forks(report.observations)
-    return tuple(text for one in report.bisections if (text := render_change(one, forks)))
+    return tuple(text for one in report.bisections if (text := render_change(one, forks, report.sources)))
 
 
 def render_deep_change(report: Report) -> str:
@@ -55,10 +62,16 @@ def render_landing(report: Report) -> str:
     return ", ".join(parts) + "."
 
 
-def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
-    """Return the change, and the commits most related to the report."""
+def render_change(bisection: Bisection, forks: Mapping[str, str], sources: Sequence[str] = ()) -> str:
+    """Return the change, and the commits most related to the report, or a command that lists some of the commits."""
     suspects = render_suspects(bisection.commits, bisection.suspects, "have changed it")
-    return "\n\n".join(filter(None, (describe_change(bisection, forks), suspects)))
+    listed = "" if suspects or bisection.deep else _render_log(bisection.commits, sources)
+    return "\n\n".join(filter(None, (describe_change(bisection, forks), suspects, listed)))
+
+
+def _render_log(commits: CommitRange | None, sources: Sequence[str]) -> str:
+    command = format_log_command(commits, sources)
+    return f"The commits among them to the part that failed:\n\n{quote_block(command, 'sh')}" if command else ""
 
 
 def name_build(version: str, forks: Mapping[str, str]) -> str:
@@ -133,12 +146,30 @@ def _link_commit(sha: str, compare_url: str) -> str:
     return f"[{quote_code(sha[:10])}](<{compare_url.partition('/compare/')[0]}/commit/{sha}>)"
 
 
-def link_suspect(bisection: Bisection) -> str:
-    """Return the most related commit of a change, linked, with its subject; empty without a ranking."""
-    if bisection.commits is None or not bisection.suspects:
+def link_candidates(bisection: Bisection, most: int) -> str:
+    """Return the most related commits of a change, linked, with their subjects; empty without a ranking."""
+    if bisection.commits is None:
         return ""
-    first = bisection.suspects[0]
-    return f"{_link_commit(first.commit, bisection.commits.compare_url)} {quote_code(first.subject, 80)}"
+    url = bisection.commits.compare_url
+    return "; ".join(
+        f"{_link_commit(one.commit, url)} {quote_code(one.subject, MAX_SUBJECT)}" for one in bisection.suspects[:most]
+    )
+
+
+def format_log_command(commits: CommitRange | None, sources: Sequence[str]) -> str:
+    """Return the command that lists the commits of a range to these paths; empty without a range or a path."""
+    if commits is None or not sources:
+        return ""
+    start, end = name_ends(commits)
+    return cut_end(shlex.join(["git", "log", "--oneline", f"{start}..{end}", "--", *sources]), MAX_LOG)
+
+
+def name_ends(commits: CommitRange) -> tuple[str, str]:
+    """Return the two ends as git knows them: by their tags where the link has them, else by their commits."""
+    found = _COMPARE.fullmatch(commits.compare_url)
+    ends = (found["start"], found["end"]) if found is not None else (commits.start, commits.end)
+    start, end = (one[:12] if _SHA.fullmatch(one) else one for one in ends)
+    return start, end
 
 
 def is_public_repository(name: str) -> bool:
@@ -163,4 +194,5 @@ def link_commits(commits: CommitRange | None) -> str:
     )
     if _COMPARE.fullmatch(commits.compare_url):
         return f"[{words}](<{commits.compare_url}>)"
-    return f"{words}: {quote_code(commits.start)} to {quote_code(commits.end)}"
+    start, end = name_ends(commits)
+    return f"{words}: {quote_code(start)} to {quote_code(end)}"

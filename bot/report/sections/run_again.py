@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from bot.extract.types import Repro
 from bot.report.matrix import WORDS, sort_versions
 from bot.report.quote import clean_text, cut_end, quote_block, quote_code
+from bot.report.sections.ranges import link_commits, name_ends
 from bot.verdict.behaviour import find_behaviour
 from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import Report, VerdictKind
@@ -58,12 +59,13 @@ def render_ranking(report: Report) -> str:
     change = find_unranked_change(report)
     if change is None or change.commits is None or report.plan is None:
         return ""
-    start, end = change.commits.start, change.commits.end
+    start, end = name_ends(change.commits)
     toolchain = report.plan.testcase.toolchain
     source = "-" if report.issue.source == "standard input" else report.issue.source
     command = shlex.join(["reprobot", "suspects", source, "--toolchain", toolchain, "--from", start, "--to", end])
     shown = quote_block(cut_end(command, MAX_RANKING), "sh")
-    return f"The commits of the change, the most related first (clones the compiler's repository first):\n\n{shown}"
+    commits = link_commits(change.commits)
+    return f"The most related of {commits} of the change (clones the compiler's repository first):\n\n{shown}"
 
 
 def find_unranked_change(report: Report) -> Bisection | None:

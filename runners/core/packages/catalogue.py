@@ -285,11 +285,11 @@ class Catalogue:
 
 
 def _count_commits(old: Release, new: Release) -> int | None:
-    """Count the commits from ``old`` to ``new``.
+    """Count the commits of ``new`` that ``old`` does not have, as ``git log OLD..NEW`` and a compare link do.
 
-    None if ``old`` is on its own branch, because its cherry-picks would be counted twice.
+    Those that the branch of ``old`` has as cherry-picks count too. None if both may be on one branch.
     """
-    if old.ordinal is None or new.ordinal is None or old.is_off_main:
+    if old.ordinal is None or new.ordinal is None or (old.is_off_main and new.ordinal <= old.ordinal):
         return None
     return new.ordinal - old.ordinal + new.ahead
 

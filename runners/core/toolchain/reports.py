@@ -276,6 +276,26 @@ class CommandLineTools:
     """The two values of a failed test, as groups ``actual`` and ``expected``."""
 
 
+def _find_none(_name: str) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWords:
+    """Functions from the names that a run prints to paths of the compiler's repository. Empty if no path is known."""
+
+    find_pass: Callable[[str], tuple[str, ...]] = _find_none
+    """The name of a pass, or of a phase of the compiler."""
+    find_function: Callable[[str], tuple[str, ...]] = _find_none
+    """The full name of a C++ function."""
+    find_operation: Callable[[str], tuple[str, ...]] = _find_none
+    """A message that quotes an operation."""
+    find_generator: Callable[[str], tuple[str, ...]] = _find_none
+    """A device, to the folders of its code generator."""
+    list_files: Callable[[str], tuple[str, ...]] = _find_none
+    """An output, to the files of the functions on its stack, the innermost first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitWords:
     """Words that connect reports with commits."""
@@ -286,6 +306,7 @@ class CommitWords:
     """A word of reports, without separators → words of commits with the same meaning."""
     targets: Mapping[str, str] = field(default_factory=dict)
     """A target, as in `bot.suspects.related` → this compiler's own words for it in labels and paths of commits."""
+    sources: SourceWords = SourceWords()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -403,7 +403,7 @@ def test_only_a_compare_address_becomes_a_link() -> None:
     bisection = Bisection(direction="introduced", last_good="1.0", first_bad="1.1", commits=commits)
     comment = render_comment(replace(reports.regression(), bisections=(bisection,)))
     assert "evil" not in comment
-    assert f"1 commit: `{'a' * 40}` to `{'b' * 40}`" in comment
+    assert f"1 commit: `{'a' * 12}` to `{'b' * 12}`" in comment
 
 
 def test_a_requested_part_is_not_listed_as_a_finding() -> None:
@@ -698,7 +698,7 @@ def test_the_upgrade_names_the_release_and_its_notes() -> None:
     """Not ``or later`` where a later release fails in another way."""
     report = reports.fixed_crash()
     notes = "([release notes](<https://github.com/iree-org/iree/releases/tag/v3.6.0>))"
-    assert f"upgrade to `3.6.0` or later {notes}." in render_comment(report)
+    assert f"upgrade to `3.6.0` or later {notes}; if it works there, this can be closed." in render_comment(report)
     *rest, newest = report.observations
     broken = msgspec.structs.replace(newest, outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=1))
     text = render_comment(replace(report, observations=(*rest, broken)))

@@ -13,6 +13,7 @@ from bot.report.quote import cut_around
 from bot.report.sections.failures import render_failure
 from bot.report.sections.findings import list_sentences
 from bot.report.sections.next_step import render_next_step
+from bot.report.sections.ranges import format_log_command
 from bot.report.sections.request import render_request
 from bot.report.sections.table import render_summary
 from bot.report.sections.timeline import render_timeline
@@ -26,12 +27,14 @@ from runners.core.protocol import (
     Answer,
     Claim,
     ClaimKind,
+    CommitRange,
     Exited,
     Finding,
     FindingKind,
     Observation,
     Outcome,
     Signature,
+    Suspect,
 )
 from tests.bot.report import reports
 from tests.bot.verdict.test_judge import evidence
@@ -219,6 +222,58 @@ def test_no_part_of_a_failure_is_asked_for_that_the_report_quotes() -> None:
     claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="3")
     report = replace(report, extraction=replace(reports.repro(), claim=claim))
     assert "add the expected output, as text" in step(report, VerdictKind.INCONCLUSIVE)
+
+
+# ---------------------------------------------------------------------------------------------- commits
+
+SOURCES = ("src/tirx/op/op.cc", "python/tvm/topi/searchsorted.py")
+LOG = "git log --oneline v0.25.0..v0.26.0 -- src/tirx/op/op.cc python/tvm/topi/searchsorted.py"
+
+
+def rank(report: Report, count: int) -> Report:
+    """The report with this number of ranked commits for its first change."""
+    suspects = tuple(
+        Suspect(commit=f"{n}" * 40, subject=f"Fold the reduction {n}", score=0.1, why=("just after the report",))
+        for n in range(1, count + 1)
+    )
+    first, *others = report.bisections
+    return replace(report, bisections=(msgspec.structs.replace(first, suspects=suspects), *others))
+
+
+def test_a_regression_shows_the_command_that_lists_the_commits_to_the_part_that_failed() -> None:
+    """With the tags of the two releases, ready to paste."""
+    report = replace(reports.regression(), sources=SOURCES)
+    assert f"Those to the part that failed: `{LOG}`." in step(report, VerdictKind.REGRESSION)
+    assert "git log" not in step(replace(report, sources=()), VerdictKind.REGRESSION)
+
+
+def test_a_regression_shows_the_three_most_related_commits_of_a_history() -> None:
+    """In the place of a command."""
+    text = step(rank(replace(reports.regression(), sources=SOURCES), 5), VerdictKind.REGRESSION)
+    assert [text.count(f"`Fold the reduction {n}`") for n in range(1, 6)] == [1, 1, 1, 0, 0]
+    assert "no evidence" in text
+    assert "git log" not in text
+
+
+def test_a_fixed_issue_can_be_closed_and_its_range_is_folded() -> None:
+    """Only a reader who wants the commit needs the range."""
+    report = replace(reports.fixed_crash(), sources=("compiler/src/iree/compiler/Codegen",))
+    ends = CommitRange(start="v3.5.0", end="v3.6.0", count=236)
+    changes = tuple(msgspec.structs.replace(one, commits=ends) for one in report.bisections)
+    report = replace(report, bisections=changes)
+    text = step(report, VerdictKind.FIXED)
+    assert text.endswith("; if it works there, this can be closed.")
+    assert "commits" not in text
+    _, folded = render_comment(report).split("<summary>Changes of behaviour and related commits</summary>")
+    listed = "git log --oneline v3.5.0..v3.6.0 -- compiler/src/iree/compiler/Codegen"
+    assert f"```sh\n{listed}\n```" in folded.partition("</details>")[0]
+
+
+def test_a_range_without_tags_has_short_commits() -> None:
+    ends = CommitRange(start="a" * 40, end="b" * 40)
+    assert format_log_command(ends, ("a b",)) == f"git log --oneline {'a' * 12}..{'b' * 12} -- 'a b'"
+    assert format_log_command(ends, ()) == ""
+    assert format_log_command(None, SOURCES) == ""
 
 
 # ---------------------------------------------------------------------------------------------- printed programs

@@ -15,6 +15,7 @@ from runners.core.toolchain.reports import (
 )
 from runners.toolchains.iree.reports.devices import read_devices
 from runners.toolchains.iree.reports.tools import TOOLS
+from runners.toolchains.iree.sources import SOURCES
 
 
 def _is_plausible(version: str) -> bool:
@@ -110,6 +111,7 @@ _COMMITS = CommitWords(
         "datatiling": "dt encoding",
     },
     targets={"cpu": "llvmcpu vmvx", "cuda": "llvmgpu", "rocm": "llvmgpu"},
+    sources=SOURCES,
 )
 
 REPORTS = ReportVocabulary(

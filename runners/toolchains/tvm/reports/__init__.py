@@ -7,6 +7,7 @@ import re
 from runners.core.toolchain.reports import CommitWords, FailureWords, ReportVocabulary, TrackerDefaults, VersionWords
 from runners.toolchains.tvm.reports.devices import read_devices
 from runners.toolchains.tvm.reports.python_names import PYTHON
+from runners.toolchains.tvm.sources import SOURCES
 
 
 def _is_plausible(version: str) -> bool:
@@ -61,6 +62,7 @@ REPORTS = ReportVocabulary(
     commits=CommitWords(
         name_patterns=(r"\b(?:transform|frontend|op|tirx?|topi|dlight)\.\w{4,60}",),
         related={"fromexportedprogram": "pytorch torch", "fromonnx": "onnx"},
+        sources=SOURCES,
     ),
     tracker=TrackerDefaults(skip_labels=("type: doc", "type:ci", "type:rfc-tracking")),
 )

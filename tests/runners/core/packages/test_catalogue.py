@@ -297,12 +297,18 @@ def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
     assert found.compare_url == "https://github.com/iree-org/iree/compare/v3.5.0...v3.6.0"
 
 
-def test_a_range_from_a_release_branch_is_not_counted(catalogue: Catalogue) -> None:
-    """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong number."""
+def test_a_range_from_a_release_branch_is_counted_as_git_counts(catalogue: Catalogue) -> None:
+    """``git log v0.25.0..v0.26.0`` has 272 commits; cherry-picks of the older branch are among them."""
     found = catalogue.get_commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
-    assert found.count is None
+    assert found.count == 272
     assert found.compare_url == "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
     assert found.start == "c7ba0735a4f346c67b761e1fde38a68a60be8adb"
+
+
+def test_a_range_on_one_release_branch_is_not_counted(catalogue: Catalogue) -> None:
+    """The index does not know where on its branch the older build is."""
+    found = catalogue.get_commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.25.0.post1"))
+    assert found.count is None
 
 
 def test_a_range_to_a_release_branch_includes_the_branch(catalogue: Catalogue) -> None:
