@@ -13,7 +13,8 @@ import msgspec
 
 from runners.core.conditions import USUAL, is_native
 from runners.core.failure.outcomes import is_rejected
-from runners.core.findings import Blame, add_refutation, get_blame
+from runners.core.findings.kinds import Blame
+from runners.core.findings.questions import add_refutation, get_blame
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, FindingKind, Limits, Observation, Plan, Testcase, Variant, Varied
 from runners.core.runs import Execute, RunRequest, RunResult, Tell
