@@ -22,6 +22,8 @@ from bot.extract import Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
 from runners.core.errors import InfraError, UserError
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import DeviceEvidence
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import FindingKind, Investigation, Observation, Outcome
@@ -202,10 +204,10 @@ def _computes(check: Check) -> str | None:
 
 def _differs(check: Check) -> str | None:
     seen = check.mlir(REMAINDER, "vmvx", *(() if check.gpu is None else ("llvm-cpu",)))
-    found = [finding for finding in seen.findings if finding.kind is FindingKind.DEVICE_SPECIFIC]
+    found = [known for known in map(read_evidence, seen.findings) if isinstance(known, DeviceEvidence)]
     if not found:
         return f"vmvx was not told apart: {[(one.device, one.excerpt[-80:]) for one in seen.observations]}"
-    return None if found[0].evidence["device"] == "vmvx" else found[0].summary
+    return None if found[0].device == "vmvx" else f"{found[0].device} differs: {found[0].how}"
 
 
 def _runs_out(check: Check) -> str | None:

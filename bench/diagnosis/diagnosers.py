@@ -28,8 +28,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import PassEvidence, UnwrittenEvidence
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
+from runners.core.protocol import Finding
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest.iree import (
@@ -159,7 +162,8 @@ def iree() -> int:
         for fault in faults:
             sought = iree_search.search_fault(bench, fault)
             right.setdefault(f"{title}, {fault.level}", []).append((sought.is_right(fault), sought.seconds))
-            names = "; ".join(f"{one.evidence.get('level')}: {one.evidence['name']}" for one in sought.findings)
+            known = [one for one in map(read_evidence, sought.findings) if isinstance(one, PassEvidence)]
+            names = "; ".join(f"{one.level}: {one.name}" for one in known)
             label = f"{fault.level}: {fault.name or 'a pass'}"
             marks = ["yes" if mark else "**no**" for mark in (sought.shown, sought.is_right(fault))]
             say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
@@ -273,6 +277,10 @@ def _ended(ran: ProgramRun) -> tuple[int, str]:
     return ran.code, "" if ran.program.startswith("written/") and ran.code else ran.stdout
 
 
+def _list_buffers(findings: Sequence[Finding]) -> set[str | None]:
+    return {one.buffer for one in map(read_evidence, findings) if isinstance(one, UnwrittenEvidence)}
+
+
 def fills(versions: Sequence[str]) -> list[str]:
     """The table of what the programs that read unwritten memory do when it is filled; in words, those undecided."""
     complaints: list[str] = []
@@ -281,7 +289,7 @@ def fills(versions: Sequence[str]) -> list[str]:
     for version in versions:
         names = programs("unwritten")
         claimed = {ran.program: ran.findings for ran in run_all(version, names, "unwritten")}
-        named = {name for name in names if labelled_buffer(name) in {one.evidence["buffer"] for one in claimed[name]}}
+        named = {name for name in names if labelled_buffer(name) in _list_buffers(claimed[name])}
         ended = {fill: {ran.program: ran for ran in filled_alike(version, names, fill)} for fill in FILLS}
         codes = {name: {ran[name].code for ran in ended.values()} for name in names}
         decided = {name for name in names if 0 in codes[name] and len(codes[name]) > 1}

@@ -20,6 +20,7 @@ from runners.core.protocol import FindingKind, Investigation, Plan
 from runners.core.runs import Execute
 from runners.investigation.investigate import investigate_plan
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import NoRunsAhead
 from runners.workbench.tools import make_tools
 
 
@@ -34,7 +35,7 @@ class Inline(Executor):
 
 def replay_plan(plan: Plan, execute: Execute) -> Investigation:
     stand_ins = find_toolchain(plan.testcase.toolchain).STAND_INS
-    return investigate_plan(plan, make_tools(plan, execute, Inline(), Silent(), stand_ins=stand_ins))
+    return investigate_plan(plan, make_tools(plan, NoRunsAhead(execute), Inline(), Silent(), stand_ins=stand_ins))
 
 
 def replay_issue(

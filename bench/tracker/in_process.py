@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -31,6 +31,7 @@ from runners.investigation.state import make_cell
 from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import NoRunsAhead
 from runners.workbench.recorded_runs import RecordedRuns
 from runners.workbench.run_ledger import RunLedger, Surroundings
 from runners.workbench.tools import make_tools
@@ -49,8 +50,8 @@ class InProcessBench:
     def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         runs = RecordedRuns(self.ledger, self.live, lambda _: NOWHERE)
         stand_ins = find_toolchain(plan.testcase.toolchain).STAND_INS
-        tools = make_tools(plan, runs, Inline(), Silent(), stand_ins=stand_ins, tell=tell)
-        return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
+        tools = make_tools(plan, NoRunsAhead(runs), Inline(), Silent(), stand_ins=stand_ins)
+        return msgspec.structs.replace(investigate_plan(plan, replace(tools, tell=tell)), cost=runs.cost)
 
     def minimize(
         self,

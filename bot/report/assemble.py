@@ -25,8 +25,10 @@ from bot.verdict.verdict import Report, Verdict
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
 from runners.core.failure.printed.marks import mark_printed
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import MissingEvidence
 from runners.core.packages.catalogue import Catalogue, Release
-from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
+from runners.core.protocol import Answer, Finding, Investigation, Observation, Outcome, Plan, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +169,10 @@ def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ..
 
 def _make_missing_finding(item: Missing) -> Finding:
     kind = "rest of" if item.kind == REST else item.kind
-    return Finding(
-        kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {kind} {item.name}, which the report does not contain"
+    return make_finding(
+        MissingEvidence(kind=item.kind, name=item.name),
+        f"the testcase needs the {kind} {item.name}, which the report does not contain"
         + (f": it {item.why}" if item.why else ""),
-        evidence={"kind": item.kind, "name": item.name},
     )
 
 

@@ -22,7 +22,9 @@ import msgspec
 
 from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.outcomes import explains_outcome, get_answer
-from runners.core.findings import CAUSES, KINDS, REFUTED_BY, is_shallow
+from runners.core.findings.kinds import CAUSES, KINDS
+from runners.core.findings.record import add_evidence, is_shallow, read_evidence
+from runners.core.findings.types import Confirmation
 from runners.core.protocol import (
     SCHEMA,
     BuildRange,
@@ -167,11 +169,11 @@ def _quote_sentences(seen: Investigation, plan: Plan) -> Investigation:
 
 def _quote_refutation(finding: Finding) -> Finding:
     """Quote what would disprove a finding, unless it is the sentence of its kind or of its cause."""
-    said = finding.evidence.get(REFUTED_BY)
+    said = read_evidence(finding).refuted_by
     own = (KINDS[finding.kind].refuted_by, *(one.refuted_by for one in CAUSES.values()))
     if not said or said in own:
         return finding
-    return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: quote_span(str(said))})
+    return add_evidence(finding, Confirmation(refuted_by=quote_span(said)))
 
 
 def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:

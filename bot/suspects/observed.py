@@ -8,13 +8,16 @@ have the same name in another spelling (``iree-codegen-convolution-to-igemm``, `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.verdict.evidence import Evidence
 from runners.core.failure.oracle import OUTPUT
-from runners.core.findings import LEVEL
-from runners.core.protocol import Answer, FindingKind
+from runners.core.findings.kinds import PassLevel
+from runners.core.findings.questions import get_pass
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import DispatchEvidence, PassEvidence
+from runners.core.protocol import Answer
 from runners.toolchains import find_toolchain
 
 MAX_PARTS = 12
@@ -62,21 +65,29 @@ def locate_parts(parts: Sequence[Part], paths: Sequence[str]) -> tuple[Part, ...
 
 def _read_passes(evidence: Evidence) -> Iterator[Part]:
     for finding in evidence.findings:
-        found = finding.evidence
-        guilty = finding.kind is FindingKind.GUILTY_PASS
-        name = found.get("pass") or (found.get("name") if guilty else "")
-        if not isinstance(name, str) or name in ("", "none") or _NUMBERED.match(name):
+        known = read_evidence(finding)
+        match known:
+            case PassEvidence():
+                name = get_pass(known) or ("" if known.names_none else known.name or "")
+                role = _ROLES.get(known.level, "the guilty pass")
+            case DispatchEvidence():
+                name, role = known.name or "", "the guilty dispatch"
+            case _:
+                name, role = get_pass(known), "the pass of a finding"
+        if not name or _NUMBERED.match(name):
             continue
-        if guilty and found.get(LEVEL) in ("dispatch", "parsing", "phase"):
-            role = f"the guilty {found[LEVEL]}"
-        else:
-            role = "the guilty pass" if guilty else "the pass of a finding"
         operation = _strip_dispatch(name)
         yield Part(name=operation or name, role=role, is_dispatch=bool(operation))
-        if isinstance(symbol := found.get("symbol"), str) and (operation := _strip_dispatch(symbol)):
+        symbol = known.symbol if isinstance(known, PassEvidence) else None
+        if symbol and (operation := _strip_dispatch(symbol)):
             yield Part(name=operation, role="the dispatch that fails", is_dispatch=True)
 
 
+_ROLES: Mapping[PassLevel | None, str] = {
+    PassLevel.PARSING: "the guilty parsing",
+    PassLevel.PHASE: "the guilty phase",
+}
+"""The roles of a culprit that is no pass."""
 _NUMBERED = re.compile(r"(?:LLVM )?pass(?:es)? \d")
 _DISPATCH = re.compile(r"_dispatch_\d+_(?P<kind>[A-Za-z]\w*?)(?:_[\dDx]+)?(?:_[a-z]+\d+\w*)?$", re.ASCII)
 

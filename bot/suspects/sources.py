@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.verdict.evidence import Evidence
-from runners.core.findings import LEVEL
-from runners.core.protocol import Answer, Finding, FindingKind, Observation
+from runners.core.findings.kinds import PassLevel
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import DispatchEvidence, PassEvidence
+from runners.core.protocol import Answer, Observation
 from runners.core.toolchain.reports import SourceWords
 from runners.toolchains import find_toolchain
 
@@ -32,18 +34,17 @@ def read_sources(evidence: Evidence) -> tuple[str, ...]:
 
 def _list_passes(evidence: Evidence, words: SourceWords) -> Iterator[str]:
     for finding in evidence.findings:
-        if finding.kind is FindingKind.GUILTY_PASS:
-            yield from _locate_finding(finding, evidence.plan.device, words)
+        match read_evidence(finding):
+            case DispatchEvidence(device=device):
+                yield from words.find_generator(device or evidence.plan.device)
+            case PassEvidence(name=str() as name, level=level) if level not in _ELSEWHERE:
+                yield from words.find_pass(name)
+            case _:
+                pass
 
 
-def _locate_finding(finding: Finding, device: str, words: SourceWords) -> tuple[str, ...]:
-    name, level = finding.evidence.get("name"), finding.evidence.get(LEVEL)
-    if not isinstance(name, str) or level in ("parsing", "llvm-pass"):
-        return ()
-    if level == "dispatch":
-        own = finding.evidence.get("device")
-        return words.find_generator(own if isinstance(own, str) else device)
-    return words.find_pass(name)
+_ELSEWHERE = {PassLevel.PARSING, PassLevel.LLVM}
+"""Levels whose names are not passes of the compiler's repository."""
 
 
 def _list_frames(failing: list[Observation], words: SourceWords) -> Iterator[str]:

@@ -9,7 +9,9 @@ from bot.report.sections.headline import UNJUDGED
 from bot.tracker.rows import Fingerprint, IssueRow, TrackedIssue, Work
 from bot.verdict.landing import FixLanding, find_landing
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Signature, Variant, digest_of
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import PassEvidence
+from runners.core.protocol import Answer, Observation, Outcome, Signature, Variant, digest_of
 
 GOOD, BAD, MIXED = "good", "bad", "mixed"
 MAX_WORDS = 300
@@ -80,7 +82,8 @@ def find_failure(observations: Iterable[Observation]) -> Signature | None:
 def _list_passes(report: Report) -> Iterable[str]:
     """Yield the failing passes. A search without a result names ``none``; a search over dispatches names no pass."""
     for finding in report.findings:
-        if finding.kind is FindingKind.GUILTY_PASS and finding.evidence.get("level") != "dispatch":
-            name = finding.evidence.get("name")
-            if isinstance(name, str) and name not in ("", "none"):
+        match read_evidence(finding):
+            case PassEvidence(name=str() as name, names_none=False) if name:
                 yield name[:100]
+            case _:
+                pass

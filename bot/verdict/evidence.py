@@ -13,19 +13,10 @@ import msgspec
 from runners.core.bisection import releases as search
 from runners.core.bisection.commits import narrow_range
 from runners.core.failure.oracle import OUTPUT
-from runners.core.findings import CAUSES, Cause, get_cause
+from runners.core.findings.kinds import CAUSES, Cause
+from runners.core.findings.questions import get_cause, get_version
 from runners.core.packages.versions import parse_version, read_date
-from runners.core.protocol import (
-    Answer,
-    Bisection,
-    BuildRange,
-    Finding,
-    FindingKind,
-    Observation,
-    Outcome,
-    Plan,
-    Variant,
-)
+from runners.core.protocol import Answer, Bisection, BuildRange, Finding, Observation, Outcome, Plan, Variant
 from runners.toolchains.earlier import find_last_day
 
 NEAR = timedelta(days=45)
@@ -97,8 +88,7 @@ class Evidence:
         Of several causes for one release, the most specific counts (the order of ``CAUSES``). The testcase's own
         random numbers count least, because they do not weaken a failure.
         """
-        found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
-        return {str(one.get("version")): cause for cause in CAUSES for one in found if get_cause(one) is cause}
+        return {get_version(one): cause for cause in CAUSES for one in self.findings if get_cause(one) is cause}
 
     def count_failures(self, version: str) -> tuple[int, int]:
         """Return how many runs of this release were bad, and how many were good or bad."""

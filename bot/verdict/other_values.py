@@ -20,7 +20,8 @@ from collections.abc import Collection, Sequence
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.lines.tokens import are_equal_lines, split_lines
-from runners.core.findings import Vote, get_vote
+from runners.core.findings.kinds import Vote
+from runners.core.findings.questions import get_version, get_vote
 from runners.core.protocol import Claim, Exited, Finding, Observation, Outcome, Reason, Variant
 
 MAX_OTHERS = 2
@@ -85,7 +86,7 @@ def accept_voted_values(
 
     The reference must disagree with a build that fails as reported.
     """
-    votes = [(str(one.evidence.get("version")), vote) for one in findings if (vote := get_vote(one)) is not None]
+    votes = [(get_version(one), vote) for one in findings if (vote := get_vote(one)) is not None]
     failing = {seen.version for seen in observations if seen.outcome is Outcome.MATCH}
     wrong = any(vote is Vote.DIFFERS and version in failing for version, vote in votes)
     right = {vote for version, vote in votes if version == newest} == {Vote.AGREES}

@@ -7,14 +7,18 @@ the same fault.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.extract.python.reference.own_reference import computes_reference
 from bot.extract.python.reference.round_trip import checks_round_trip
 from bot.extract.python.reference.same_model import runs_same_model
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.verdict import Vote as ReferenceVote
-from runners.core.findings import BY_DEFINITION, BY_LIBRARY, BY_POINTS, BY_REWRITE, HELPERS, LEVEL, Vote, get_vote
-from runners.core.protocol import Answer, Finding, FindingKind, Reason
+from runners.core.findings.kinds import PassLevel, Reference, Vote
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import PassEvidence, ReferenceEvidence
+from runners.core.protocol import Answer, Finding, Reason
 from runners.toolchains import find_toolchain
 
 NUMPY = "NumPy, from the same module and arguments"
@@ -29,13 +33,14 @@ RUNTIME = "another runtime, from the same model and inputs"
 ONNX_SHAPES = "ONNX's shape inference, from the same model and inputs"
 REWRITE = "the same function before the pass or the schedule, with generated arguments"
 POINTS = "the expression itself, evaluated at points of its domain"
-_VOTERS = {
-    BY_DEFINITION: DEFINITIONS,
-    BY_LIBRARY: LIBRARY,
-    BY_POINTS: POINTS,
-    BY_REWRITE: REWRITE,
-    "ONNX": ONNX,
-    "ONNX shapes": ONNX_SHAPES,
+_VOTERS: Mapping[Reference, str] = {
+    Reference.NUMPY: NUMPY,
+    Reference.DEFINITION: DEFINITIONS,
+    Reference.LIBRARY: LIBRARY,
+    Reference.POINTS: POINTS,
+    Reference.REWRITE: REWRITE,
+    Reference.ONNX: ONNX,
+    Reference.ONNX_SHAPES: ONNX_SHAPES,
 }
 
 
@@ -47,17 +52,25 @@ def list_votes(evidence: Evidence) -> tuple[ReferenceVote, ...]:
     name = RUNTIME if own and runs_same_model(evidence.plan.testcase) else OWN
     found = [ReferenceVote(reference=name, wrong=True)] if own else []
     for finding in evidence.findings:
-        version = str(finding.evidence.get("version", ""))
-        if (vote := get_vote(finding)) is not None and not wrote_accused(finding, evidence):
-            name = _VOTERS.get(str(finding.evidence.get("name")), NUMPY)
-            found.append(ReferenceVote(reference=name, wrong=vote is Vote.DIFFERS, version=version))
+        match read_evidence(finding):
+            case ReferenceEvidence(vote=Vote() as vote) as told if not wrote_accused(finding, evidence):
+                reference = _VOTERS[told.name or Reference.NUMPY]
+                found.append(
+                    ReferenceVote(reference=reference, wrong=vote is Vote.DIFFERS, version=told.version or "")
+                )
+            case _:
+                pass
     for finding in evidence.findings:
-        name, level = str(finding.evidence.get("name", "none")), finding.evidence.get(LEVEL)
-        if finding.kind is FindingKind.GUILTY_PASS and name != "none" and level in (None, "written", "llvm-pass"):
-            version = str(finding.evidence.get("version", ""))
-            found.append(
-                ReferenceVote(reference=f"the build without {quote_span(name, 80)}", wrong=True, version=version)
-            )
+        match read_evidence(finding):
+            case (
+                PassEvidence(
+                    name=str() as left_out, level=None | PassLevel.WRITTEN | PassLevel.LLVM, names_none=False
+                ) as known
+            ):
+                reference = f"the build without {quote_span(left_out, 80)}"
+                found.append(ReferenceVote(reference=reference, wrong=True, version=known.version or ""))
+            case _:
+                pass
     if (devices := _list_twin_devices(evidence)) and devices[1:]:
         found.append(ReferenceVote(reference=f"the program on {join_names(devices)}, which differ", wrong=True))
     if checks_round_trip(evidence.plan.testcase):
@@ -73,8 +86,9 @@ def wrote_accused(finding: Finding, evidence: Evidence) -> bool:
 
     The function may have written operations other than its name means, so the vote is not on the function.
     """
-    helpers = finding.evidence.get(HELPERS)
-    return isinstance(helpers, list) and any(name in helpers for name in evidence.plan.claim.accused)
+    told = read_evidence(finding)
+    helpers = told.helpers if isinstance(told, ReferenceEvidence) else None
+    return any(name in (helpers or ()) for name in evidence.plan.claim.accused)
 
 
 def name_reference(reference: str) -> str:

@@ -13,8 +13,10 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.parse import NATIVE
-from runners.core.findings import MOVED, Moved
-from runners.core.protocol import Observation, Outcome, Plan, Reason, Signature, Variant
+from runners.core.findings.kinds import Moved
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import MovedEvidence
+from runners.core.protocol import Finding, Observation, Outcome, Plan, Reason, Signature, Variant
 from runners.toolchains import find_toolchain
 
 
@@ -58,7 +60,7 @@ def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assum
             seen.variant is Variant.ORIGINAL
             and seen.outcome is Outcome.INCOMPATIBLE
             and seen.signature is not None
-            and any(one.evidence.get(MOVED) == Moved.NEEDED.value for one in seen.findings)
+            and any(map(_lacks_flag, seen.findings))
             and (refuses_all or compare_signatures(claim, seen.signature, vocabulary).score >= SAME)
         )
 
@@ -70,3 +72,8 @@ def match_posted_calls(plan: Plan, observations: Sequence[Observation], *, assum
 
 def _is_telling(signature: Signature) -> bool:
     return bool(signature.message) and signature.type not in {*NATIVE, OUTPUT}
+
+
+def _lacks_flag(finding: Finding) -> bool:
+    evidence = read_evidence(finding)
+    return isinstance(evidence, MovedEvidence) and evidence.moved is Moved.NEEDED

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import TypeVar
 
-from runners.core.findings import add_refutation, settles_cause
+from runners.core.findings.questions import add_refutation, settles_cause
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
 from runners.diagnosis.forgotten_import import check_forgotten_import

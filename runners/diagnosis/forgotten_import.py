@@ -6,8 +6,10 @@ import re
 
 import msgspec
 
-from runners.core.findings import CONTROL, CONTROL_END, ControlEnd
-from runners.core.protocol import Finding, FindingKind, Outcome, Testcase
+from runners.core.findings.kinds import ControlEnd
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import MissingEvidence
+from runners.core.protocol import Outcome, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 _NO_SUBMODULE = re.compile(
@@ -28,15 +30,14 @@ def check_forgotten_import(failure: Failure, means: Means) -> Diagnosis:
     control = means.run_control(failure, insert_first(failure.testcase, f"import {module}"))
     if control.outcome is not Outcome.PASS:
         return Diagnosis(controls=(control,))
-    finding = Finding(
-        kind=FindingKind.MISSING,
-        summary=f"the submodule {module} exists but is not imported by its package; with `import {module}` it runs",
-        evidence={
-            "module": module,
-            "version": failure.seen.version,
-            CONTROL: f"import {module}",
-            CONTROL_END: ControlEnd.FAILURE_GONE.value,
-        },
+    evidence = MissingEvidence(
+        module=module,
+        version=failure.seen.version,
+        control=f"import {module}",
+        control_end=ControlEnd.FAILURE_GONE,
+    )
+    finding = make_finding(
+        evidence, f"the submodule {module} exists but is not imported by its package; with `import {module}` it runs"
     )
     return Diagnosis(controls=(control,), findings=(finding,))
 

@@ -17,19 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, describe_conditions
-from runners.core.findings import CAUSES, REFUTED_BY, Cause
-from runners.core.protocol import (
-    Ended,
-    Exited,
-    Finding,
-    FindingKind,
-    NotRun,
-    OutOfMemory,
-    StepResult,
-    Testcase,
-    TimedOut,
-    Varied,
-)
+from runners.core.findings.kinds import CAUSES, Cause
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import CauseEvidence, EqualRuns
+from runners.core.protocol import Ended, Exited, Finding, NotRun, OutOfMemory, StepResult, Testcase, TimedOut, Varied
 from runners.core.toolchain.diagnosis import Failure
 
 SEED = 20_231
@@ -407,17 +398,14 @@ def describe_cause(reruns: Reruns, version: str) -> Finding | None:
     """Return the finding to report. None if the result never changed for a known reason."""
     if reruns.cause is None:
         return None
-    return Finding(
-        kind=FindingKind.NONDETERMINISTIC,
-        summary=CAUSES[reruns.cause].sentence,
-        evidence={
-            "cause": reruns.cause.value,
-            "version": version,
-            "results": reruns.distinct_results,
-            "runs": _describe_runs(reruns),
-            REFUTED_BY: CAUSES[reruns.cause].refuted_by,
-        },
+    evidence = CauseEvidence(
+        cause=reruns.cause,
+        version=version,
+        results=reruns.distinct_results,
+        runs=_describe_runs(reruns),
+        refuted_by=CAUSES[reruns.cause].refuted_by,
     )
+    return make_finding(evidence, CAUSES[reruns.cause].sentence)
 
 
 def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
@@ -436,16 +424,15 @@ def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
     return tuple(run for setup in setups[reruns.cause or Cause.UNKNOWN] for run in reruns.find_runs(setup))
 
 
-def _describe_runs(reruns: Reruns) -> list[dict[str, object]]:
+def _describe_runs(reruns: Reruns) -> tuple[EqualRuns, ...]:
     """Return the runs that show the cause, with equal runs counted together."""
     seen = Counter(
         (run.setup.name, str(run.ended)[:100], _first_difference(run, reruns).strip())
         for run in _select_telling(reruns)
     )
-    return [
-        {"way": setup, "ended": ended, "differs_in": line, "times": times}
-        for (setup, ended, line), times in seen.items()
-    ]
+    return tuple(
+        EqualRuns(way=way, ended=ended, differs_in=line, times=times) for (way, ended, line), times in seen.items()
+    )
 
 
 def _first_difference(run: Rerun, reruns: Reruns) -> str:

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import msgspec
 
 from runners.core.failure.normalize import simplify_name
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import ReachEvidence
 from runners.core.protocol import Finding, FindingKind, Testcase, TestcaseKind
-from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.claims import read_claim
 from runners.core.toolchain.diagnosis import Means
 from runners.core.toolchain.guest import make_launch_step
 
@@ -38,12 +40,12 @@ def check_reach(
     _, script, *arguments = testcase.steps[0]
     step = make_launch_step("script.exercise", ",".join(packages), ",".join(accused), script, *arguments)
     claims = means.run_hook(version, msgspec.structs.replace(testcase, steps=(step,)))
-    found = read_evidence(claims, FindingKind.REACH, Reach)
+    found = read_claim(claims, FindingKind.REACH, Reach)
     missed = [name for name in accused if found is not None and name in found.known]
     if found is None or found.reached or not missed:
         return ()
     summary = f"the run on {version} called none of {', '.join(missed)}"
-    return (Finding(kind=FindingKind.REACH, summary=summary, evidence={"names": missed, "version": version}),)
+    return (make_finding(ReachEvidence(names=tuple(missed), version=version), summary),)
 
 
 def uses_names(testcase: Testcase, names: Sequence[str]) -> bool:

@@ -10,7 +10,8 @@ from concurrent.futures import Future
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
-from runners.core.findings import Vote, get_vote, settles_cause
+from runners.core.findings.kinds import Vote
+from runners.core.findings.questions import get_subject, get_version, get_vote, settles_cause
 from runners.core.protocol import (
     Answer,
     BuildRange,
@@ -103,7 +104,7 @@ def _ask_references(state: InvestigationState) -> tuple[Finding, ...]:
 def _ask_about_newest(state: InvestigationState, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Ask the references about the newest release, if its values do not decide and an older release's are wrong."""
     plan, newest = state.plan, state.plan.order[-1]
-    votes = {str(one.evidence.get("version")): vote for one in findings if (vote := get_vote(one)) is not None}
+    votes = {get_version(one): vote for one in findings if (vote := get_vote(one)) is not None}
     seen = next((one for one in state.seen if _shows_values(one, plan, newest)), None)
     if not plan.diagnose or Vote.DIFFERS not in votes.values() or newest in votes or seen is None or state.is_late:
         return ()
@@ -283,7 +284,5 @@ def _drop_repeated(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _make_key(finding: Finding) -> tuple[FindingKind, str, str]:
-    # A guest may put any value in place of a name, such as a list. As a key it is text.
-    name = str(finding.evidence.get("name", finding.summary))
     is_vote = finding.kind is FindingKind.REFERENCE
-    return finding.kind, name, str(finding.evidence.get("version", "")) if is_vote else ""
+    return finding.kind, get_subject(finding), get_version(finding) if is_vote else ""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from runners.core.bisection import releases
 from runners.core.bisection.rate import count_clean_runs
-from runners.core.findings import Cause, get_cause
+from runners.core.findings.kinds import Cause
+from runners.core.findings.questions import get_cause, get_version
 from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
 from runners.investigation.after_answer import REPEATS
 from runners.investigation.state import Configuration, InvestigationState
@@ -75,11 +76,7 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
     answers agree while its output differs is rerun up to AGREEING times. Random numbers of the testcase change in
     every run. Then no other condition is varied.
     """
-    causes = {
-        str(one.evidence.get("version")): get_cause(one.evidence)
-        for one in findings
-        if one.kind is FindingKind.NONDETERMINISTIC
-    }
+    causes = {get_version(one): get_cause(one) for one in findings if one.kind is FindingKind.NONDETERMINISTIC}
     for version, cause in causes.items():
         _rerun_release(state, configuration, version, AGREEING, vary=cause is not Cause.RANDOMNESS)
     flaky = _skip_unchanged(state, state.find_disagreeing(configuration))

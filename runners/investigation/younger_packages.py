@@ -11,8 +11,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from runners.core.findings import describe_other_version
-from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind, Observation, Variant
+from runners.core.findings.kinds import describe_other_version
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import PackageEvidence
+from runners.core.protocol import Answer, ClaimKind, Finding, Observation, Variant
 from runners.investigation.state import InvestigationState, make_cell
 
 _MAY_NEED_IT = frozenset({ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.WRONG_RESULT})
@@ -56,8 +58,7 @@ def _run_with(state: InvestigationState, version: str, younger: Mapping[str, tup
 
 
 def _make_finding(version: str, name: str, older: str, younger: str) -> Finding:
-    return Finding(
-        kind=FindingKind.YOUNGER_PACKAGE,
-        summary=f"{version} fails as reported with {name} {younger}, and runs cleanly with {name} {older}",
-        evidence={"version": version, "name": name, "older": older, "younger": younger},
+    return make_finding(
+        PackageEvidence(version=version, name=name, older=older, younger=younger),
+        f"{version} fails as reported with {name} {younger}, and runs cleanly with {name} {older}",
     )

@@ -5,19 +5,10 @@ from __future__ import annotations
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device, find_missing_part
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
-from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
-from runners.core.protocol import (
-    Cell,
-    Exited,
-    Finding,
-    FindingKind,
-    Observation,
-    Outcome,
-    Plan,
-    Reason,
-    StepResult,
-    Testcase,
-)
+from runners.core.findings.questions import add_refutation
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import MovedEvidence
+from runners.core.protocol import Cell, Exited, Finding, Observation, Outcome, Plan, Reason, StepResult, Testcase
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
@@ -117,18 +108,15 @@ def _is_renaming(entry: DriftEntry) -> bool:
 
 
 def _make_drift_finding(moved: Drift) -> Finding:
-    return add_refutation(
-        Finding(
-            kind=FindingKind.API_MOVED,
-            summary=moved.why[:400],
-            evidence={"name": moved.name, "successor": moved.successor, **_describe_move(moved)},
-        )
+    known = moved.moved if moved.version else None
+    evidence = MovedEvidence(
+        name=moved.name,
+        successor=moved.successor,
+        moved=known,
+        moved_in=moved.version or None,
+        added_in=moved.added_in or None if moved.version else None,
     )
-
-
-def _describe_move(moved: Drift) -> dict[str, str]:
-    known = {MOVED: moved.moved.value, MOVED_IN: moved.version, ADDED_IN: moved.added_in}
-    return {key: value for key, value in known.items() if value and moved.version}
+    return add_refutation(make_finding(evidence, moved.why[:400]))
 
 
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:

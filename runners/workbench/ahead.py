@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
@@ -83,6 +84,47 @@ class Slots:
             self._for_early += self._kept
             self._kept = 0
             self._changed.notify_all()
+
+
+class Runs(Protocol):
+    """The runs of an investigation, some of which may be made early."""
+
+    def execute(self, request: RunRequest) -> RunResult:
+        """Make a requested run, or return the result of the same run if it was made early."""
+
+    def execute_early(self, request: RunRequest) -> RunResult:
+        """Do the same for a run that yields to requested runs."""
+
+    def expect(self, request: RunRequest, *, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Announce a run that will be requested."""
+
+    def finish_search(self) -> None:
+        """Announce that no search needs a processor any more."""
+
+    def wait_for_search(self) -> None:
+        """Wait until the search has made its runs, or was given up."""
+
+
+class NoRunsAhead:
+    """Runs of which none is made early."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+
+    def execute(self, request: RunRequest) -> RunResult:
+        return self._execute(request)
+
+    def execute_early(self, request: RunRequest) -> RunResult:
+        return self._execute(request)
+
+    def expect(self, request: RunRequest, *, wanted: Callable[[], bool] = lambda: True) -> None:
+        pass
+
+    def finish_search(self) -> None:
+        pass
+
+    def wait_for_search(self) -> None:
+        pass
 
 
 class RunsAhead:

@@ -72,13 +72,15 @@ class Workbench(Machine):
             ahead = RunsAhead(runs, Slots(plan.budget.workers, kept=SEARCH_SLOTS), background)
             tools = make_tools(
                 plan,
-                ahead.execute,
+                ahead,
                 executor,
                 watch.time_stages(self.progress),
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
-                between_releases=self._search_between_releases(plan, prior, helper),
-                ahead=ahead,
                 background=background,
+            )
+            tools = replace(
+                tools,
+                between_releases=self._search_between_releases(plan, prior, helper),
                 tell=tell,
                 find_younger=lambda version: find_younger_packages(dated, plan.testcase.toolchain, version),
             )

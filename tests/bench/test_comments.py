@@ -12,7 +12,7 @@ from bench.proving.trials import list_corpus
 from bot.report.comment import render_comment
 from bot.report.sections.findings import list_findings
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.findings import render_title
+from runners.core.findings.questions import render_title
 from tests.bot.report import reports
 from tests.support.sentences import find_false_claims
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import RULE, Rule
+from runners.core.findings.kinds import Rule
 from runners.core.packages.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import FindingKind
@@ -51,7 +51,7 @@ def test_an_operand_that_the_operation_excludes_settles_the_cause(bench: Workben
     """A shift of 32 bits by 33, which the program computes: no pass is searched."""
     seen = bench.run(search.make_plan(FAULTS["shli by 33", "3.13.0"]))
     (found,) = (one for one in seen.findings if one.kind is FindingKind.BROKEN_RULE)
-    assert found.evidence[RULE] == Rule.SHIFT_TOO_FAR
+    assert found.evidence["rule"] == Rule.SHIFT_TOO_FAR
 
 
 def test_a_pass_shows_what_it_did(bench: Workbench) -> None:

@@ -10,17 +10,18 @@ from bot.report.quote import cut_end, escape_prose, quote_block
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.failure.tensor_difference import OUTCOMES
-from runners.core.findings import (
-    ADDED_IN,
-    DIFFERENCE,
-    KINDS,
-    LEVEL,
-    MOVED,
-    MOVED_IN,
-    REFUTED_BY,
-    Moved,
-    clears_passes,
+from runners.core.findings.kinds import KINDS, Differ, Moved, PassLevel
+from runners.core.findings.questions import clears_passes, get_difference, get_pass
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import (
+    ByteAccess,
+    DeviceEvidence,
+    DispatchEvidence,
+    FindingEvidence,
+    IndexAccess,
+    KernelAccess,
+    MovedEvidence,
+    PassEvidence,
 )
 from runners.core.protocol import Answer, ClaimKind, Finding, FindingKind
 
@@ -40,16 +41,14 @@ def _find_last_without(finding: Finding, report: Report) -> Finding:
     A finding is of one run. The release before the first one with the name says more than an older one.
     """
     order = report.plan.order if report.plan is not None else ()
-    states = (str(Moved.ABSENT), str(Moved.UNKNOWN))
-    if finding.kind is not FindingKind.API_MOVED or finding.evidence.get(MOVED) not in states:
+    known = read_evidence(finding)
+    if not isinstance(known, MovedEvidence) or known.moved not in (Moved.ABSENT, Moved.UNKNOWN):
         return finding
     same = [
         (seen.version, one)
         for seen in report.observations
         for one in seen.findings
-        if one.kind is finding.kind
-        and seen.version in order
-        and all(one.evidence.get(key) == finding.evidence.get(key) for key in ("name", MOVED, ADDED_IN))
+        if seen.version in order and _is_of_same_name(read_evidence(one), known)
     ]
     if not same:
         return finding
@@ -60,9 +59,16 @@ def _find_last_without(finding: Finding, report: Report) -> Finding:
     return next(one for version, one in same if version == newest)
 
 
+def _is_of_same_name(one: FindingEvidence, other: MovedEvidence) -> bool:
+    """True if both state the same of one name."""
+    return isinstance(one, MovedEvidence) and (
+        (one.name, one.moved, one.added_in) == (other.name, other.moved, other.added_in)
+    )
+
+
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
     """Drop findings that clear passes: LLVM's beside any cause, TVM's beside a named pass. The document keeps all."""
-    telling = [one for one in findings if not clears_passes(one, "llvm-pass")]
+    telling = [one for one in findings if not clears_passes(one, PassLevel.LLVM)]
     shown = telling if any(KINDS[one.kind].is_cause for one in telling) else findings
     named = [one for one in shown if one.kind in _NAME_A_PASS and not clears_passes(one)]
     return [one for one in shown if not clears_passes(one)] if named else shown
@@ -89,23 +95,16 @@ def list_sentences(report: Report) -> tuple[str, ...]:
 
 def _name_access(finding: Finding) -> str:
     """Return the access of a testcase apart from the name of its buffer: passes rename buffers. Empty for others."""
-    if finding.kind is not FindingKind.OUT_OF_BOUNDS_ACCESS:
-        return ""
-    return json.dumps({name: finding.evidence.get(name) for name in _ACCESS}, default=str)
-
-
-_ACCESS = (
-    "kernel",
-    "operator",
-    "operation",
-    "access",
-    "axis",
-    "extent",
-    "outside_range",
-    "testcase_value",
-    "value",
-    "line",
-)
+    match read_evidence(finding):
+        case KernelAccess() as one:
+            where = (one.kernel, one.operator, one.access, one.axis, one.extent)
+            return repr((*where, one.outside_range, one.testcase_value))
+        case IndexAccess() as one:
+            return repr((one.operation, one.axis, one.extent, one.value, one.line))
+        case ByteAccess() as one:
+            return repr((one.extent,))
+        case _:
+            return ""
 
 
 def _is_shown(finding: Finding, report: Report) -> bool:
@@ -113,13 +112,16 @@ def _is_shown(finding: Finding, report: Report) -> bool:
 
     A testcase at fault explains results that depend on other conditions.
     """
-    if finding.kind is FindingKind.DEVICE_SPECIFIC:
-        return finding.evidence.get("differ") == OUTCOMES
-    if finding.kind is FindingKind.API_MOVED:
-        return f"not have `{finding.evidence.get('name')}`" in report.verdict.headline
-    if finding.kind is FindingKind.GUILTY_PASS and _describes_pass(report, str(finding.evidence.get("name"))):
-        return True
-    if clears_passes(finding) or clears_passes(finding, "llvm-pass"):
+    match read_evidence(finding):
+        case DeviceEvidence(differ=differ):
+            return differ is Differ.OUTCOMES
+        case MovedEvidence(name=name):
+            return f"not have `{name}`" in report.verdict.headline
+        case PassEvidence(name=str() as name) | DispatchEvidence(name=str() as name) if _describes_pass(report, name):
+            return True
+        case _:
+            pass
+    if clears_passes(finding) or clears_passes(finding, PassLevel.LLVM):
         return _excludes_passes(finding, report)
     flaky = (VerdictKind.FLAKY, VerdictKind.INVALID_REPRO)
     return finding.kind is FindingKind.NONDETERMINISTIC and report.verdict.kind in flaky
@@ -128,7 +130,7 @@ def _is_shown(finding: Finding, report: Report) -> bool:
 def _describes_pass(report: Report, name: str) -> bool:
     """True if another finding states what the pass does, so that its name alone adds nothing."""
     does = _NAME_A_PASS - {FindingKind.GUILTY_PASS}
-    return any(one.kind in does and one.evidence.get("pass") == name for one in report.findings)
+    return any(one.kind in does and get_pass(read_evidence(one)) == name for one in report.findings)
 
 
 def _excludes_passes(finding: Finding, report: Report) -> bool:
@@ -142,7 +144,7 @@ def _excludes_passes(finding: Finding, report: Report) -> bool:
     told = " ".join((report.verdict.headline, *report.verdict.reasons))
     if re.search(r"no pass (?:causes|changes)|comes from a check of the arguments", told, re.IGNORECASE):
         return True
-    return finding.evidence.get(LEVEL) == "llvm-pass" and report.extraction.claim.kind is ClaimKind.ERROR
+    return clears_passes(finding, PassLevel.LLVM) and report.extraction.claim.kind is ClaimKind.ERROR
 
 
 def capitalize(text: str) -> str:
@@ -161,10 +163,10 @@ def render_evidence(findings: Sequence[Finding], detail: Detail = DETAILS[0], *,
 def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     shown = _select_evidence(finding)
     evidence = "\n".join(f"{name.replace('_', ' ')}: {_format_value(value)}" for name, value in shown.items())
-    refuted = finding.evidence.get(REFUTED_BY)
+    refuted = read_evidence(finding).refuted_by
     parts = [
         f"{escape_prose(capitalize(describe_finding(finding)))}.",
-        escape_prose(f"This would disprove it: {str(refuted)[:300]}.") if refuted else "",
+        escape_prose(f"This would disprove it: {refuted[:300]}.") if refuted else "",
         quote_block(cut_end(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
         _render_difference(finding, detail, folds=folds),
     ]
@@ -172,14 +174,16 @@ def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
 
 
 _HIDDEN = {
-    *("differ", DIFFERENCE, LEVEL, REFUTED_BY, MOVED, MOVED_IN, ADDED_IN),
+    *("differ", "difference", "level", "refuted_by", "moved", "moved_in", "added_in"),
     *("name", "version", "position", "of", "buffer_argument", "application"),
 }
 """Evidence that the sentence states, or that only the program which wrote it understands. The document has all."""
 
 
 def _select_evidence(finding: Finding) -> dict[str, object]:
-    if finding.kind is FindingKind.API_MOVED and MOVED in finding.evidence:
+    """Return the rows of the record to show, unread: a reader of the comment sees fields that no code knows."""
+    known = read_evidence(finding)
+    if isinstance(known, MovedEvidence) and known.moved is not None:
         return {}  # the sentence says all of it
     shown = {name: value for name, value in finding.evidence.items() if name not in _HIDDEN}
     summary = {"observed": finding.summary} if finding.summary.strip() else {}
@@ -187,11 +191,11 @@ def _select_evidence(finding: Finding) -> dict[str, object]:
 
 
 def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
-    lines = finding.evidence.get(DIFFERENCE)
-    if not isinstance(lines, list | tuple) or not lines:
+    lines = get_difference(read_evidence(finding))
+    if not lines:
         return ""
-    text = cut_end("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
-    changed = any(str(line).startswith(("+", "-")) for line in lines)
+    text = cut_end("\n".join(lines[:80]), 200 + detail.excerpt)
+    changed = any(line.startswith(("+", "-")) for line in lines)
     title = KINDS[finding.kind].difference if changed else "The module that the pass received"
     shown = quote_block(text, "diff")
     return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>" if folds else f"{title}:\n\n{shown}"

@@ -21,19 +21,11 @@ from bot.report.sections.ranges import (
 from bot.report.sections.run_again import fails_with_other_versions, find_unranked_change
 from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import TO_DECIDE, Report, VerdictKind
-from runners.core.findings import CONTROL, VOTE, Vote
+from runners.core.findings.kinds import Vote
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import CallEvidence, MissingEvidence, ReferenceEvidence, SignatureEvidence
 from runners.core.packages.versions import is_dated
-from runners.core.protocol import (
-    Answer,
-    Bisection,
-    ClaimKind,
-    FindingKind,
-    NotRun,
-    Observation,
-    Outcome,
-    TestcaseKind,
-    Variant,
-)
+from runners.core.protocol import Answer, Bisection, ClaimKind, NotRun, Observation, Outcome, TestcaseKind, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
@@ -326,19 +318,20 @@ def _advise_repair(report: Report) -> str:
     run = ": a run starts by itself." if report.follows else " and write `/repro run`."
     then = f"If it still fails then, edit the issue{run}"
     for finding in report.findings:
-        works = finding.evidence.get("call_that_works")
-        if finding.kind is FindingKind.SIGNATURE_CHANGED and isinstance(works, str) and works.strip():
-            return f"call {quote_code(works)} instead. {then}"
-        if finding.kind is FindingKind.WRONG_CALL and isinstance(works, str) and works.strip():
-            return f"run {quote_code(works)} instead. {then}"
-        control = finding.evidence.get(CONTROL)
-        if finding.kind is FindingKind.MISSING and isinstance(control, str) and control.strip():
-            return f"add {quote_code(control)} to the testcase. {then}"
-        if finding.kind is FindingKind.REFERENCE and finding.evidence.get(VOTE) == Vote.AGREES:
-            return (
-                "compare the expected values with the definitions of the operations. If a definition gives other"
-                " values, quote it in the issue, and write `/repro rerun`."
-            )
+        match read_evidence(finding):
+            case SignatureEvidence(call_that_works=str() as works) if works.strip():
+                return f"call {quote_code(works)} instead. {then}"
+            case CallEvidence(call_that_works=str() as works) if works.strip():
+                return f"run {quote_code(works)} instead. {then}"
+            case MissingEvidence(control=str() as control) if control.strip():
+                return f"add {quote_code(control)} to the testcase. {then}"
+            case ReferenceEvidence(vote=Vote.AGREES):
+                return (
+                    "compare the expected values with the definitions of the operations. If a definition gives other"
+                    " values, quote it in the issue, and write `/repro rerun`."
+                )
+            case _:
+                pass
     return f"repair the testcase. {then}"
 
 

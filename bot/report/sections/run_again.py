@@ -15,7 +15,7 @@ from bot.verdict.behaviour import find_behaviour
 from bot.verdict.rules.phrases import join_names
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
-from runners.core.findings import read_other_versions
+from runners.core.findings.kinds import read_other_versions
 from runners.core.packages.catalogue import Release
 from runners.core.protocol import Answer, Bisection, Observation, Testcase, Variant
 from runners.core.toolchain.contract import Toolchain

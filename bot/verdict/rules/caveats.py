@@ -32,7 +32,10 @@ from runners.core.failure.parse import NATIVE
 from runners.core.failure.printed.changed_since import Change, find_change
 from runners.core.failure.printed.lines.tokens import names_negative_zero
 from runners.core.failure.printed.told_parts import Part, list_telling
-from runners.core.findings import BY_DEFINITION, EXACT, KINDS, LEVEL, Blame, Vote, clears_passes, get_vote
+from runners.core.findings.kinds import KINDS, Blame, Reference, Vote
+from runners.core.findings.questions import clears_passes, fails_while_read
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import DispatchEvidence, PassEvidence, ReferenceEvidence
 from runners.core.protocol import (
     SAID_TO_WORK,
     Answer,
@@ -266,7 +269,13 @@ def _supports(finding: Finding) -> bool:
 
 def _names_pass(finding: Finding) -> bool:
     """True for a search that found a pass or a phase. LLVM's passes count like any others."""
-    return finding.kind is FindingKind.GUILTY_PASS and finding.evidence.get("name") != "none"
+    match read_evidence(finding):
+        case PassEvidence() as known:
+            return not known.names_none
+        case DispatchEvidence():
+            return True
+        case _:
+            return False
 
 
 def _weigh_votes(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -316,9 +325,11 @@ def _describe_agreement(vote: ReferenceVote) -> str:
 
 def _is_right_by_definition(finding: Finding) -> bool:
     """True if the definitions of the operations give each printed digit of the value that the report calls wrong."""
-    known = finding.evidence
-    agrees = get_vote(finding) is Vote.AGREES and known.get("name") == BY_DEFINITION
-    return agrees and known.get(EXACT) is True
+    match read_evidence(finding):
+        case ReferenceEvidence(vote=Vote.AGREES, name=Reference.DEFINITION, exact=True):
+            return True
+        case _:
+            return False
 
 
 def _prints_an_input(claim: Claim) -> bool:
@@ -471,7 +482,7 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     A new rule, with which newer releases refuse a text that older ones accepted, may be right too. A report that
     states a promise of the tool asks about the rule itself.
     """
-    reads = any(one.evidence.get(LEVEL) == "parsing" for one in evidence.findings)
+    reads = any(map(fails_while_read, evidence.findings))
     is_error = evidence.plan.claim.kind is ClaimKind.ERROR
     if verdict.kind is VerdictKind.REGRESSION and is_error and reads and not evidence.defences:
         caveat = "The text is refused when it is read: if the new rule in the message is right, the text is at fault."

@@ -11,7 +11,7 @@ from bot.verdict.rules.untestable import describe_moved, is_only_for_forks, name
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.bisection.rate import count_clean_runs, format_rate
 from runners.core.conditions import describe_conditions
-from runners.core.findings import CAUSES, Cause
+from runners.core.findings.kinds import CAUSES, Cause
 from runners.core.protocol import Answer, Varied
 
 

@@ -11,18 +11,18 @@ from bot.verdict.finding_text import describe_finding
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.findings import (
-    CALL_FAULT,
-    KINDS,
-    LEVEL,
-    ORIGIN,
-    Blame,
-    CallFault,
-    ControlEnd,
+from runners.core.findings.calls import CallDifference, OldNotation
+from runners.core.findings.kinds import KINDS, Blame, ControlEnd, Origin
+from runners.core.findings.questions import (
     explain_proof,
+    fails_while_read,
     get_blame,
     get_control_end,
+    get_origin,
+    list_call_names,
 )
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import CallEvidence, KernelAccess
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -71,9 +71,9 @@ def _counts_back(finding: Finding) -> bool:
 
     NumPy, PyTorch and ONNX have such indices. A release that runs the same data cleanly accepts this meaning.
     """
-    match finding.evidence:
-        case {"outside_range": [int(low), int(high)], "extent": int(extent)}:
-            return finding.kind is FindingKind.OUT_OF_BOUNDS_ACCESS and -extent <= low and high < 0
+    match read_evidence(finding):
+        case KernelAccess(outside_range=(low, high), extent=int(extent)):
+            return -extent <= low and high < 0
         case _:
             return False
 
@@ -84,7 +84,8 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     A wrong call is always rejected in one way: it explains neither another error that the report quotes nor a crash.
     A notation of older releases explains nothing here: the text was right when it was written.
     """
-    if blame.evidence.get(CALL_FAULT) == CallFault.NOTATION:
+    call = _get_call(blame)
+    if isinstance(call, OldNotation):
         return None
     claim = evidence.plan.claim
     quotes_none = claim.signature is None and claim.kind is ClaimKind.ERROR
@@ -122,9 +123,7 @@ def _judge_rejected_text(evidence: Evidence) -> Verdict | None:
     claim, originals = evidence.plan.claim, evidence.list_originals()
     rules = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.text_rules
     messages = [seen.signature.message if seen.signature is not None else "" for seen in originals]
-    read_only = any(
-        f.kind is FindingKind.GUILTY_PASS and f.evidence.get(LEVEL) == "parsing" for f in evidence.findings
-    )
+    read_only = any(map(fails_while_read, evidence.findings))
     alike = bool(originals) and all(seen.answer is Answer.BAD for seen in originals)
     if claim.kind is not ClaimKind.ERROR or not (read_only and alike):
         return None
@@ -225,6 +224,7 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
     """True if a finding blames the testcase. If runs disagree, a clean control may be luck and does not count.
 
     A wrong call is not blamed if a release accepts it, or if the report states that the tool promises to accept it.
+    Nor is one whose record does not show the difference.
     An older notation is blamed although the older releases accept it.
     """
     if get_blame(finding) is not Blame.TESTCASE:
@@ -233,16 +233,23 @@ def _blames_testcase(finding: Finding, evidence: Evidence) -> bool:
         return False
     if finding.kind is not FindingKind.WRONG_CALL:
         return True
-    named = [finding.evidence.get(key) for key in ("name", "given", "function")]
-    defended = any(isinstance(name, str) and is_defended(name, evidence.defences) for name in named)
-    taken = evidence.find_versions(Answer.GOOD) and finding.evidence.get(CALL_FAULT) != CallFault.NOTATION
+    call = _get_call(finding)
+    if call is None:
+        return False
+    defended = any(is_defended(name, evidence.defences) for name in list_call_names(call))
+    taken = evidence.find_versions(Answer.GOOD) and not isinstance(call, OldNotation)
     return not defended and not taken
+
+
+def _get_call(finding: Finding) -> CallDifference | None:
+    evidence = read_evidence(finding)
+    return evidence.call if isinstance(evidence, CallEvidence) else None
 
 
 def _list_doubts(finding: Finding) -> tuple[Ground, ...]:
     """Return the grounds for doubt where the diagnosis shows less than usual."""
-    end = get_control_end(finding.evidence)
+    end = get_control_end(read_evidence(finding))
     return (
-        *((Ground.COMPUTED_INDEX,) if finding.evidence.get(ORIGIN) == "computed-data" else ()),
+        *((Ground.COMPUTED_INDEX,) if get_origin(finding) is Origin.COMPUTED_DATA else ()),
         *((Ground.REPAIR_PRINTS_ANOTHER,) if end is ControlEnd.OTHER_VALUE else ()),
     )

@@ -14,7 +14,9 @@ from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_
 from bot.verdict.rules.unquoted import list_failing, names_part
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict, withhold
 from runners.core.failure.normalize import simplify_name
-from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Reason
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import ReachEvidence
+from runners.core.protocol import Answer, Observation, Outcome, Reason
 
 MAX_DEVICE = 60
 """Largest number of characters of an assumed device in a sentence."""
@@ -137,11 +139,9 @@ def _rests_on_an_unnamed_error(verdict: Verdict, evidence: Evidence) -> bool:
 
 def _find_unreached(evidence: Evidence) -> list[str]:
     """Return names of the title that no clean run called or printed; empty if one was, or if it is not known."""
-    found = next((one for one in evidence.findings if one.kind is FindingKind.REACH), None)
-    names = found.evidence.get("names") if found is not None else None
-    if not isinstance(names, list):
-        return []
-    accused = [name for name in evidence.plan.claim.accused if name in names]
+    found = next((one for one in map(read_evidence, evidence.findings) if isinstance(one, ReachEvidence)), None)
+    names = found.names if found is not None else None
+    accused = [name for name in evidence.plan.claim.accused if name in (names or ())]
     printed = {simplify_name(word) for seen in evidence.observations for word in _WORD.findall(seen.excerpt)}
     return [] if any(simplify_name(name) in printed for name in accused) else accused
 

@@ -8,8 +8,10 @@ from packaging.version import InvalidVersion, Version
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import MovedEvidence
 from runners.core.packages.versions import order_version
-from runners.core.protocol import Answer, FindingKind, NotRun, Outcome, Reason, Variant
+from runners.core.protocol import Answer, NotRun, Outcome, Reason, Variant
 from runners.toolchains import find_device, find_toolchain
 from runners.toolchains.earlier import find_earlier_build, find_last_day
 
@@ -70,8 +72,8 @@ def name_build(evidence: Evidence) -> str:
     The build has every name that the runs miss, and is not younger than the report.
     """
     toolchain, day = evidence.plan.testcase.toolchain, evidence.plan.day
-    findings = (finding for seen in evidence.list_originals() for finding in seen.findings)
-    moved = {str(f.evidence.get("name")) for f in findings if f.kind is FindingKind.API_MOVED}
+    found = [read_evidence(finding) for seen in evidence.list_originals() for finding in seen.findings]
+    moved = {one.name for one in found if isinstance(one, MovedEvidence)}
     gone = {
         order_version(entry.gone_in): entry.old
         for entry in find_toolchain(toolchain).DRIFT

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from runners.core.failure.oracle import Drift
-from runners.core.findings import Moved
+from runners.core.findings.kinds import Moved
 from runners.core.protocol import Signature, Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import DriftEntry

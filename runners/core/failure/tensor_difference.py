@@ -12,10 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+
+import msgspec
 
 from runners.core.failure.printed.lines.tokens import MAX_LINE_CHARS, NUMBER_PATTERN
-from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
+from runners.core.findings.kinds import Differ
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import DeviceEvidence
+from runners.core.protocol import Exited, Finding, Observation, Outcome, Variant
 
 RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 """Tolerance by element type, relative to the tensor's largest value: sums that cancel lose precision."""
@@ -31,8 +35,6 @@ _RESULT = re.compile(r"^(?P<type>(?P<shape>(?:\d{1,9}x)*)(?P<dtype>[a-zA-Z]\w{0,
 _WORD = re.compile(r"[^\s\[\]]+")
 _NUMBER = re.compile(rf"(?P<number>{NUMBER_PATTERN})(?!\w)|\d++", re.I)
 """A number, or digits that are skipped at once because a letter follows."""
-OUTCOMES, VALUES = "outcomes", "values"
-"""Evidence ``differ`` of a finding: only one device fails as reported, or both compute and the values differ."""
 _SAME_PROGRAM = (Variant.ORIGINAL, Variant.RETARGETED)
 
 
@@ -60,10 +62,17 @@ class TensorDifference:
         a, b = self.values
         return f"result {self.result}: {self.count} of {self.total} values differ, at worst {a:g} and {b:g}"
 
-    def list_facts(self) -> dict[str, Any]:
-        """Return the difference as the evidence of a finding."""
-        worst = [f"{value:g}" for value in self.values]
-        return {"differ": VALUES, "result": self.result, "count": self.count, "total": self.total, "worst": worst}
+    def state(self, evidence: DeviceEvidence) -> DeviceEvidence:
+        """Return the evidence with this difference."""
+        a, b = self.values
+        return msgspec.structs.replace(
+            evidence,
+            differ=Differ.VALUES,
+            result=self.result,
+            count=self.count,
+            total=self.total,
+            worst=(f"{a:g}", f"{b:g}"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +82,8 @@ class OutcomeDifference:
     def describe(self) -> str:
         return "one fails as reported, the other runs cleanly"
 
-    def list_facts(self) -> dict[str, Any]:
-        return {"differ": OUTCOMES}
+    def state(self, evidence: DeviceEvidence) -> DeviceEvidence:
+        return msgspec.structs.replace(evidence, differ=Differ.OUTCOMES)
 
 
 Difference = TensorDifference | OutcomeDifference
@@ -94,21 +103,16 @@ def find_device_differences(observations: Sequence[Observation], order: Sequence
     newest = list(odd_ones)[-1]
     odd, others, difference = odd_ones[newest]
     summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(odd_ones))}: {difference.describe()}"
-    return (
-        Finding(
-            kind=FindingKind.DEVICE_SPECIFIC,
-            summary=(summary + (f"; they agree on {_join_names(agreed)}" if agreed else ""))[:400],
-            evidence={
-                "device": odd,
-                "differs_from": list(others),
-                "versions": list(odd_ones)[:32],
-                "agree_on": agreed[:32],
-                "how": difference.describe(),
-                **difference.list_facts(),
-                "refuted_by": "the same values on both devices, or inputs that are not defined",
-            },
-        ),
+    evidence = DeviceEvidence(
+        device=odd,
+        differs_from=tuple(others),
+        versions=tuple(odd_ones)[:32],
+        agree_on=tuple(agreed[:32]),
+        how=difference.describe(),
+        refuted_by="the same values on both devices, or inputs that are not defined",
     )
+    summary += f"; they agree on {_join_names(agreed)}" if agreed else ""
+    return (make_finding(difference.state(evidence), summary[:400]),)
 
 
 DeviceResults = Mapping[str, "DeviceResult"]

@@ -11,19 +11,10 @@ from itertools import islice, takewhile
 
 from runners.core.failure.oracle import CHECKS
 from runners.core.failure.parse import WRONG_OUTPUT
-from runners.core.findings import (
-    CONTROL,
-    CONTROL_END,
-    CONTROL_ENDS,
-    DIFFERENCE,
-    ORIGIN,
-    RULE,
-    RULE_OF,
-    Blame,
-    ControlEnd,
-    Rule,
-)
-from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase
+from runners.core.findings.kinds import CONTROL_ENDS, ControlEnd, Origin, Rule
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import RuleEvidence
+from runners.core.protocol import Exited, Observation, Outcome, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 MAX_LINES, MAX_LINE_LENGTH = 60, 300
@@ -95,22 +86,19 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
         gone = ControlEnd.OTHER_VALUE
     if gone is None:
         return Diagnosis(controls=(control,))
-    finding = Finding(
-        kind=FindingKind.BROKEN_RULE,
-        summary=f"{rule}; with {rule.instead} {CONTROL_ENDS[gone]}",
-        evidence={
-            "operation": rule.operation,
-            "file": rule.file,
-            "line": rule.line,
-            "version": failure.seen.version,
-            RULE: rule.rule.value,
-            RULE_OF: rule.of,
-            ORIGIN: Blame.TESTCASE.value,
-            CONTROL: f"{rule.instead}: {CONTROL_ENDS[gone]}",
-            CONTROL_END: gone.value,
-            DIFFERENCE: rule.render_difference(failure.testcase),
-        },
+    evidence = RuleEvidence(
+        operation=rule.operation,
+        file=rule.file,
+        line=rule.line,
+        version=failure.seen.version,
+        rule=rule.rule,
+        rule_of=rule.of,
+        origin=Origin.TESTCASE,
+        control=f"{rule.instead}: {CONTROL_ENDS[gone]}",
+        control_end=gone,
+        difference=tuple(rule.render_difference(failure.testcase)),
     )
+    finding = make_finding(evidence, f"{rule}; with {rule.instead} {CONTROL_ENDS[gone]}")
     return Diagnosis(controls=(control,), findings=(finding,))
 
 

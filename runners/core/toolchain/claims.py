@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from runners.core.findings import HOST_EVIDENCE, KINDS, is_shallow
+from runners.core.findings.kinds import KINDS
+from runners.core.findings.record import HOST_FIELDS, is_shallow
 from runners.core.protocol import Finding, FindingKind, Wire
 
 MAX_FINDINGS = 12
@@ -49,13 +50,13 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
                 Finding(
                     kind=FindingKind(claimed.kind),
                     summary=claimed.summary[:400],
-                    evidence={name: value for name, value in claimed.evidence.items() if name not in HOST_EVIDENCE},
+                    evidence={name: value for name, value in claimed.evidence.items() if name not in HOST_FIELDS},
                 )
             )
     return tuple(findings[:MAX_FINDINGS])
 
 
-def read_evidence(claims: str, kind: FindingKind, shape: type[Evidence]) -> Evidence | None:
+def read_claim(claims: str, kind: FindingKind, shape: type[Evidence]) -> Evidence | None:
     """Return the evidence of the first well-formed line of a kind. None without such a line. Other fields are
     ignored."""
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:

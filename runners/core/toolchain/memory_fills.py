@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, Blame, ControlEnd
+from runners.core.findings.kinds import ControlEnd, Origin
+from runners.core.findings.types import Confirmation
 from runners.core.protocol import Exited, Observation, Outcome
 
 FILLS: Mapping[str, str] = {
@@ -23,7 +24,7 @@ FILLS: Mapping[str, str] = {
 FAILS = (Outcome.MATCH, Outcome.OTHER_FAILURE)
 
 
-def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Observation, ...], dict[str, str]]:
+def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Observation, ...], Confirmation]:
     """Run the testcase at most six times with its memory filled. Return the runs, and the evidence of the origin."""
 
     def run(fill: str) -> Observation:
@@ -44,7 +45,7 @@ def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Obser
 
 def _decide_by_output(
     run: Callable[[str], Observation], seen: Mapping[str, Observation]
-) -> tuple[tuple[Observation, ...], dict[str, str]]:
+) -> tuple[tuple[Observation, ...], Confirmation]:
     """Compare the outputs of the runs, if all end well and no output is known to be right or wrong."""
     runs = tuple(seen.values())
     unjudged = all(one.outcome is Outcome.OTHER_FAILURE and one.ended == Exited(code=0) for one in runs)
@@ -59,8 +60,8 @@ def _decide_by_output(
     return runs, _blame_testcase(ControlEnd.FILL_IS_PRINTED, _describe_outputs(first, other))
 
 
-def _blame_testcase(end: ControlEnd, control: str) -> dict[str, str]:
-    return {ORIGIN: Blame.TESTCASE.value, CONTROL: control, CONTROL_END: end.value}
+def _blame_testcase(end: ControlEnd, control: str) -> Confirmation:
+    return Confirmation(origin=Origin.TESTCASE, control=control, control_end=end)
 
 
 def _describe_outputs(first: str, other: str) -> str:
@@ -88,7 +89,7 @@ def _describe_decision(clean: str, fails: str) -> str:
     )
 
 
-def _make_undecided(seen: Mapping[str, Observation]) -> dict[str, str]:
+def _make_undecided(seen: Mapping[str, Observation]) -> Confirmation:
     ended = ", ".join(f"{FILLS[fill]}: {one.outcome}" for fill, one in seen.items())
     control = f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"
-    return {ORIGIN: "unknown", CONTROL: control}
+    return Confirmation(origin=Origin.UNKNOWN, control=control)

@@ -8,12 +8,14 @@ computation's type.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.core.failure.oracle import CHECKS
-from runners.core.findings import CALL_FAULT, CONTROL, CONTROL_END, CONTROL_ENDS, ORIGIN, Blame, CallFault, ControlEnd
-from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Signature, Testcase
+from runners.core.findings.calls import CallDifference, OtherParameterType, ReplacedType
+from runners.core.findings.kinds import CONTROL_ENDS, ControlEnd, Origin
+from runners.core.findings.record import make_finding, write_call
+from runners.core.findings.types import CallEvidence
+from runners.core.protocol import Exited, Finding, Observation, Outcome, Signature, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 MAX_COMMAND = 300
@@ -24,9 +26,7 @@ MAX_COMMAND = 300
 class WrongCall:
     """One difference between a call of the testcase and the purpose of the call."""
 
-    fault: CallFault
-    evidence: Mapping[str, object]
-    """The values for the sentence on this fault."""
+    call: CallDifference
     mended: tuple[Testcase, ...]
     """The same testcase with only the call corrected: the possible corrections, the most likely first."""
 
@@ -46,14 +46,10 @@ def confirm_wrong_call(wrong: WrongCall, failure: Failure, means: Means) -> Diag
         if controls[-1].outcome is Outcome.PASS:
             blamed = _blame_call(wrong, failure, mended, ControlEnd.FAILURE_GONE)
             return Diagnosis(controls=tuple(controls), findings=(blamed,))
-        if wrong.fault in _CHANGES_TYPE and _prints_other_values(controls[-1]):
+        if isinstance(wrong.call, OtherParameterType | ReplacedType) and _prints_other_values(controls[-1]):
             blamed = _blame_call(wrong, failure, mended, ControlEnd.OTHER_VALUE)
             return Diagnosis(controls=tuple(controls), findings=(blamed,))
     return Diagnosis(controls=tuple(controls)) if controls else NOTHING_FOUND
-
-
-_CHANGES_TYPE = frozenset({CallFault.PARAMETER, CallFault.TYPE_REPLACED})
-"""Faults that another value proves."""
 
 
 def _prints_other_values(control: Observation) -> bool:
@@ -68,17 +64,13 @@ def _prints_other_values(control: Observation) -> bool:
 def _blame_call(wrong: WrongCall, failure: Failure, mended: Testcase, end: ControlEnd) -> Finding:
     pairs = zip(failure.testcase.steps, mended.steps, strict=True)
     works = next((shlex.join(after) for before, after in pairs if before != after), "")
-    said = ", ".join(f"{key} {value}" for key, value in wrong.evidence.items())
-    return Finding(
-        kind=FindingKind.WRONG_CALL,
-        summary=f"{wrong.fault}: {said}; with the call mended {CONTROL_ENDS[end]}",
-        evidence={
-            **wrong.evidence,
-            **({"call_that_works": works} if 0 < len(works) <= MAX_COMMAND else {}),
-            CALL_FAULT: wrong.fault.value,
-            "version": failure.seen.version,
-            ORIGIN: Blame.TESTCASE.value,
-            CONTROL: f"the call mended: {CONTROL_ENDS[end]}",
-            CONTROL_END: end.value,
-        },
+    said = ", ".join(f"{key} {value}" for key, value in write_call(wrong.call).items())
+    evidence = CallEvidence(
+        call=wrong.call,
+        call_that_works=works if 0 < len(works) <= MAX_COMMAND else None,
+        version=failure.seen.version,
+        origin=Origin.TESTCASE,
+        control=f"the call mended: {CONTROL_ENDS[end]}",
+        control_end=end,
     )
+    return make_finding(evidence, f"{wrong.call.fault}: {said}; with the call mended {CONTROL_ENDS[end]}")

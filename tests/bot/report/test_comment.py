@@ -32,7 +32,6 @@ from bot.report.sections.timeline import render_timeline
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.failure.oracle import OUTPUT
-from runners.core.findings import BY_DEFINITION, DIFFERENCE, EXACT, VOTE, Vote
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -171,7 +170,7 @@ def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> No
     report = reports.ALL[name]()
     comment = render_comment(poisoned(report, text))
     # An empty field has no block of its own, and evidence of that name is a diff.
-    if clean_text(text).strip() and text != DIFFERENCE:
+    if clean_text(text).strip() and text != "difference":
         assert shape(comment) == shape(render_comment(poisoned(report, tame(text))))
     assert read_marker(comment) == (report.verdict.kind, "")
     assert comment.count("<!-- reprobot") == 1
@@ -899,7 +898,9 @@ def test_missing_parts_that_are_added_in_one_way_share_a_line() -> None:
 
 def test_a_value_that_the_definitions_give_is_no_reason_to_repair_the_program() -> None:
     finding = Finding(
-        kind=FindingKind.REFERENCE, summary="", evidence={VOTE: str(Vote.AGREES), "name": BY_DEFINITION, EXACT: True}
+        kind=FindingKind.REFERENCE,
+        summary="",
+        evidence={"vote": "agrees", "name": "definition", "exact": True},
     )
     line = render_next_step(replace(reports.at_fault(), findings=(finding,)))
     assert "compare the expected values with the definitions" in line

@@ -22,7 +22,6 @@ from bot.verdict.forks import describe_fork, label_forks
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.rules.phrases import quote_around
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.findings import ADDED_IN, MOVED, MOVED_IN
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -95,7 +94,7 @@ def test_a_fork_that_runs_the_testcase_has_a_row_with_its_project() -> None:
 
 
 def lack(version: str, outcome: Outcome, *, name: str = "--x") -> Observation:
-    known = {"name": name, MOVED: "absent", MOVED_IN: version, ADDED_IN: "0.26.0"}
+    known = {"name": name, "moved": "absent", "moved_in": version, "added_in": "0.26.0"}
     found = Finding(kind=FindingKind.API_MOVED, summary="s", evidence=known)
     return msgspec.structs.replace(reports.seen(version, outcome), findings=(found,))
 
@@ -131,7 +130,7 @@ def test_the_headline_says_why_other_releases_gave_no_answer() -> None:
     """No sentence that fits every reason says what a reader can check."""
     absent, clean = Outcome.INCOMPATIBLE, Outcome.PASS
     seen = evidence((absent, absent, Outcome.TIMEOUT, clean), claim=Claim(kind=ClaimKind.CRASH, signature=CRASH))
-    known = {"name": "--x", MOVED: "absent", MOVED_IN: "1.0"}
+    known = {"name": "--x", "moved": "absent", "moved_in": "1.0"}
     found = (Finding(kind=FindingKind.API_MOVED, summary="s", evidence=known),)
     runs = tuple(
         msgspec.structs.replace(one, findings=found) if one.outcome is absent else one for one in seen.observations

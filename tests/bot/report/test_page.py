@@ -18,7 +18,6 @@ from bot.report.document import format_json, make_document
 from bot.report.matrix import MARKS, NO_ANSWER
 from bot.report.page import render_page
 from bot.report.quote import clean_text
-from runners.core.findings import DIFFERENCE
 from runners.core.protocol import Finding, FindingKind, Outcome, Reason, Variant
 from tests.bot.report import reports
 from tests.bot.report.test_comment import HOSTILE, WORDS, poisoned
@@ -126,7 +125,9 @@ def test_empty_sections_are_left_out(name: str, absent: str) -> None:
 
 def test_folded_parts_of_the_comment_are_shown_open() -> None:
     """The page's Markdown knows no HTML: a fold of the comment's would be shown as its tags."""
-    finding = Finding(kind=FindingKind.GUILTY_PASS, summary="seen", evidence={DIFFERENCE: ["-h = f(x)", "+h = g(x)"]})
+    finding = Finding(
+        kind=FindingKind.GUILTY_PASS, summary="seen", evidence={"difference": ["-h = f(x)", "+h = g(x)"]}
+    )
     reader = Reader(render_page(replace(reports.regression(), findings=(finding,))))
     text = "".join(reader.text)
     assert "The module before and after:" in text

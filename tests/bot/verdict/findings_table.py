@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runners.core.findings import KINDS, KindFacts
+from runners.core.findings.kinds import KINDS, KindFacts
 from runners.core.protocol import FindingKind
 from tests.bot.verdict.verdict_table import DOCUMENT
 

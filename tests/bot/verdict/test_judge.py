@@ -19,7 +19,7 @@ from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.failure.printed.changed_since import mark_by_change
 from runners.core.failure.printed.told_parts import mark_by_told_parts
-from runners.core.findings import HELPERS, ControlEnd
+from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import (
     ANY_ERROR,
     SAID_TO_WORK,
@@ -864,7 +864,7 @@ def test_a_vote_on_a_program_that_the_accused_function_wrote_is_none(
 ) -> None:
     """The function may have written other operations than its name says, and the vote is on what it wrote."""
     claim = msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT, accused=accused)
-    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True, HELPERS: ["ceildiv"]}
+    known = {"name": "definition", "vote": "agrees", "version": "1.3", "exact": True, "written by": ["ceildiv"]}
     right = Finding(kind=FindingKind.REFERENCE, summary="s", evidence=known)
     verdict = judge(evidence((M, M, M, M), plan=msgspec.structs.replace(PLAN, claim=claim), findings=(right,)))
     assert verdict.kind is kind

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.verdict.same_failure import match_posted_calls, match_same_failures
-from runners.core.findings import MOVED, MOVED_IN, Moved
+from runners.core.findings.kinds import Moved
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -70,7 +70,7 @@ ILLEGAL = Signature(type="mlir-error", message="failed to legalize operation 'st
 NEEDED = Finding(
     kind=FindingKind.API_MOVED,
     summary="1.0 reads this input only with --iree-input-type=mhlo",
-    evidence={"name": "--iree-input-type=mhlo", MOVED: Moved.NEEDED.value, MOVED_IN: "1.0"},
+    evidence={"name": "--iree-input-type=mhlo", "moved": Moved.NEEDED.value, "moved_in": "1.0"},
 )
 
 

@@ -11,7 +11,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.judge import judge
 from bot.verdict.rules.phrases import name_all, name_releases
-from runners.core.findings import BY_DEFINITION, BY_POINTS, BY_REWRITE, KINDS, CallFault, ControlEnd, Rule
+from runners.core.findings.kinds import KINDS, CallFault, ControlEnd, Reference, Rule
 from runners.core.protocol import (
     Claim,
     ClaimKind,
@@ -265,10 +265,13 @@ def test_a_finding_of_any_shape_has_a_sentence_in_which_its_words_are_quoted(kin
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        (BY_POINTS, "On `1.3`, `f` returns `2`; at `x = 1`, the value is `3`"),
-        (BY_REWRITE, "On `1.3`, `f` computes `2` at `x = 1` from generated arguments; before, the value is `3`"),
+        (Reference.POINTS, "On `1.3`, `f` returns `2`; at `x = 1`, the value is `3`"),
         (
-            BY_DEFINITION,
+            Reference.REWRITE,
+            "On `1.3`, `f` computes `2` at `x = 1` from generated arguments; before, the value is `3`",
+        ),
+        (
+            Reference.DEFINITION,
             "On `1.3`, the program returns `2` at `x = 1`; by the definitions of its operations, the value is `3`",
         ),
         (

@@ -7,20 +7,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.findings import (
-    CONTROL,
-    CONTROL_END,
-    KINDS,
-    MAX_EVIDENCE_DEPTH,
-    ORIGIN,
-    REFUTED_BY,
-    Blame,
-    ControlEnd,
-    Settles,
-    add_refutation,
-    get_blame,
-    settles_cause,
-)
+from runners.core.findings.kinds import KINDS, Blame, ControlEnd, Settles
+from runners.core.findings.questions import add_refutation, get_blame, settles_cause
+from runners.core.findings.record import MAX_DEPTH
 from runners.core.protocol import Finding, FindingKind
 from runners.core.toolchain.claims import MAX_FINDINGS, read_findings
 
@@ -41,13 +30,13 @@ def test_every_kind_has_a_complete_row(kind: FindingKind) -> None:
 @pytest.mark.parametrize("kind", sorted(set(FindingKind) - STATED_BY_DIAGNOSER))
 def test_every_kind_has_a_refutation(kind: FindingKind) -> None:
     """A kind cannot be added without a refutation."""
-    assert add_refutation(Finding(kind=kind, summary="x")).evidence[REFUTED_BY]
+    assert add_refutation(Finding(kind=kind, summary="x")).evidence["refuted_by"]
 
 
 def test_a_finding_of_unknown_origin_has_no_blame() -> None:
     """An access out of bounds may be the compiler's own; an untraced read does not settle the cause."""
     kind = FindingKind.UNINITIALIZED_READ
-    traced, untraced = (Finding(kind=kind, summary="x", evidence={ORIGIN: o}) for o in ("testcase", "unknown"))
+    traced, untraced = (Finding(kind=kind, summary="x", evidence={"origin": o}) for o in ("testcase", "unknown"))
     assert [get_blame(traced), get_blame(untraced)] == [Blame.TESTCASE, Blame.NOBODY]
     assert [settles_cause(traced), settles_cause(untraced)] == [True, False]
 
@@ -66,14 +55,14 @@ def test_a_guest_cannot_claim_actions_of_the_host(kind: FindingKind) -> None:
 def test_a_guest_cannot_write_the_host_s_evidence(kind: FindingKind) -> None:
     """A guest could otherwise claim a clean control, and suppress the refutation."""
     forged = {
-        REFUTED_BY: "nothing",
-        CONTROL: "it runs cleanly",
-        CONTROL_END: ControlEnd.FAILURE_GONE,
-        ORIGIN: "testcase",
+        "refuted_by": "nothing",
+        "control": "it runs cleanly",
+        "control_end": ControlEnd.FAILURE_GONE,
+        "origin": "testcase",
     }
     (found,) = read_findings(line(kind, evidence=forged))
-    assert found.evidence == {ORIGIN: "testcase"}
-    assert add_refutation(found).evidence[REFUTED_BY] not in ("", "nothing")
+    assert found.evidence == {"origin": "testcase"}
+    assert add_refutation(found).evidence["refuted_by"] not in ("", "nothing")
 
 
 def test_the_lines_of_a_guest_are_bounded_and_of_known_kinds() -> None:
@@ -85,13 +74,13 @@ def test_the_lines_of_a_guest_are_bounded_and_of_known_kinds() -> None:
     assert all(len(finding.summary) <= 400 for finding in found)
 
 
-@pytest.mark.parametrize("depth", [MAX_EVIDENCE_DEPTH, 300, 470])
+@pytest.mark.parametrize("depth", [MAX_DEPTH, 300, 470])
 def test_deep_evidence_is_no_finding(depth: int) -> None:
     """A guest cannot end a reader of its findings by a nest."""
     nested: object = 1
     for _ in range(depth):
         nested = {"a": nested}
-    assert len(read_findings(line("input-mutated", evidence=nested))) == (depth <= MAX_EVIDENCE_DEPTH)
+    assert len(read_findings(line("input-mutated", evidence=nested))) == (depth <= MAX_DEPTH)
 
 
 @given(st.text(max_size=400))

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, ControlEnd
+from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import Exited, Observation, Outcome, Signalled
 from runners.core.toolchain.memory_fills import decide_origin
 from tests.support.observed import observe
@@ -27,8 +27,9 @@ def find_origin(
         outcome = Outcome.OTHER_FAILURE if unjudged else Outcome.MATCH
         return observe("1.0", outcome, ended=Signalled(code=11) if crashes else Exited(code=0), excerpt=text)
 
-    _, evidence = decide_origin(run)
-    return evidence[ORIGIN], evidence[CONTROL], evidence.get(CONTROL_END)
+    _, decided = decide_origin(run)
+    assert decided.origin is not None
+    return decided.origin, decided.control or "", decided.control_end
 
 
 def test_another_output_with_another_constant_blames_the_testcase() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import RULE, Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Exited, Observation, Outcome, Record, Testcase, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.undefined_casts import WARNING, check_numpy_casts, find_cast
@@ -33,7 +33,7 @@ def test_the_cast_is_at_fault_if_the_failure_is_gone_without_it(outcome: Outcome
         "1.0", Outcome.MATCH, ended=Exited(code=0), excerpt=SEEN.excerpt, record=Record(warnings=(WARNING,))
     )
     found = check_numpy_casts(Failure(testcase=make_program(CODE), seen=seen), make_means(run))
-    assert [finding.evidence[RULE] for finding in found.findings] == [Rule.CAST_OUT_OF_RANGE.value] * blamed
+    assert [finding.evidence["rule"] for finding in found.findings] == [Rule.CAST_OUT_OF_RANGE.value] * blamed
     assert "y = np.clip(np.nan_to_num(x), 0.0, 4294967295.0).astype(np.uint32)" in runs[0].files["repro.py"]
     compile(runs[0].files["repro.py"], "repro.py", "exec")
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runners.core.findings import KINDS, Settles
+from runners.core.findings.kinds import KINDS, Settles
 from runners.core.protocol import (
     Exited,
     Finding,

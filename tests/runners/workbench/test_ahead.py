@@ -200,7 +200,7 @@ def test_nothing_is_made_early_after_the_end(machine: Machine, pool: ThreadPoolE
 def test_diagnosis_that_another_replaces_makes_no_further_run(machine: Machine, pool: ThreadPoolExecutor) -> None:
     """The early diagnosis took a flaky failure for a steady one."""
     plan = msgspec.structs.replace(PLAN, testcase=TESTCASE, device="cpu")
-    tools = make_tools(plan, machine, pool, Silent(), ahead=RunsAhead(machine, Slots(2), pool), background=pool)
+    tools = make_tools(plan, RunsAhead(machine, Slots(2), pool), pool, Silent(), background=pool)
     tools.finish_search()
     signature = Signature(type="AssertionError", message="x")
     steady = Failure(testcase=TESTCASE, seen=observe("early", Outcome.MATCH, signature=signature))

@@ -44,8 +44,10 @@ from runners.probe.task import Conditions, ProbeResult, Task
 from runners.sandbox import owner
 from runners.sandbox.contract import Engine, SessionEngine
 from runners.workbench import Workbench, probes
+from runners.workbench.ahead import NoRunsAhead
+from runners.workbench.means import make_means, run_under
 from runners.workbench.probes import choose_conditions, make_run
-from runners.workbench.tools import make_means, make_tools, run_under
+from runners.workbench.tools import make_tools
 from tests.runners.sandbox.conftest import engine, python_layout
 
 __all__ = ["engine"]
@@ -120,7 +122,7 @@ def test_controls_of_the_report_are_fresh_and_the_matrix_is_forked() -> None:
     """The first run of a release is a fork, for speed. The second, which confirms it, has a sandbox of its own."""
     execute = Recorder()
     with ThreadPoolExecutor(1) as executor:
-        tools = make_tools(PLAN, execute, executor, Silent())
+        tools = make_tools(PLAN, NoRunsAhead(execute), executor, Silent())
         tools.run(make_cell(PLAN, "3.11", variant=Variant.CONTROL), 1)
         tools.run(make_cell(PLAN, "3.11"), 1)
         tools.run(make_cell(PLAN, "3.11"), 2)

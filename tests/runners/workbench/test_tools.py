@@ -13,7 +13,9 @@ from runners.core.runs import RunRequest, RunResult
 from runners.core.toolchain.diagnosis import Failure
 from runners.diagnosis.nondeterminism import UNSEEDED
 from runners.investigation.state import make_cell
-from runners.workbench.tools import make_tools, run_under
+from runners.workbench.ahead import NoRunsAhead
+from runners.workbench.means import run_under
+from runners.workbench.tools import make_tools
 
 FAILED = Signature(type=sorted(COULD_DIFFER)[0], message="boom")
 TESTCASE = Testcase(
@@ -43,7 +45,7 @@ def count_reruns_as_posted(*, searched: str, flaky: bool = False) -> int:
     """Run the testcase as a search does, then diagnose it on 3.11. Count its reruns under the same conditions."""
     execute = Recorder()
     with ThreadPoolExecutor(1) as executor:
-        tools = make_tools(PLAN, execute, executor, Silent())
+        tools = make_tools(PLAN, NoRunsAhead(execute), executor, Silent())
         found = tools.run(make_cell(PLAN, searched), 1)
         seen = msgspec.structs.replace(found, version="3.11", signature=FAILED)
         execute.asked.clear()

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.phrases import join_names, name_releases, quote_span
-from runners.core.findings import MOVED, Moved
-from runners.core.protocol import Answer, FindingKind, Observation, Variant
+from runners.core.findings.kinds import Moved
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import MovedEvidence
+from runners.core.protocol import Answer, Observation, Variant
 
 MAX_REASONS = 3
 _SILENT = {Behaviour.API_DIFFERS, Behaviour.UNAVAILABLE, Behaviour.NOT_RUN}
@@ -43,9 +45,11 @@ def _name(evidence: Evidence, versions: Sequence[str]) -> str:
 
 def _find_reason(runs: Sequence[Observation]) -> tuple[str, str]:
     """Return why a build gave no answer, as the predicate of one build and of several."""
-    found = [one.evidence for seen in runs for one in seen.findings if one.kind is FindingKind.API_MOVED]
+    found = [read_evidence(one) for seen in runs for one in seen.findings]
     lacking = [
-        quote_span(str(one["name"]), 80) for one in found if one.get("name") and one.get(MOVED) != Moved.NEEDED
+        quote_span(one.name, 80)
+        for one in found
+        if isinstance(one, MovedEvidence) and one.name and one.moved is not Moved.NEEDED
     ]
     if lacking:
         names = join_names(list(dict.fromkeys(lacking))[:2])

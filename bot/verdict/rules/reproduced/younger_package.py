@@ -6,8 +6,10 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.findings import describe_other_version
-from runners.core.protocol import Answer, FindingKind, Variant
+from runners.core.findings.kinds import describe_other_version
+from runners.core.findings.record import read_evidence
+from runners.core.findings.types import PackageEvidence
+from runners.core.protocol import Answer, Variant
 
 
 def judge_younger_package(evidence: Evidence) -> Verdict | None:
@@ -15,11 +17,10 @@ def judge_younger_package(evidence: Evidence) -> Verdict | None:
 
     The finding names the package; the recorded run with that package decides.
     """
-    found = next((one for one in evidence.findings if one.kind is FindingKind.YOUNGER_PACKAGE), None)
-    if found is None:
+    known = next((one for one in map(read_evidence, evidence.findings) if isinstance(one, PackageEvidence)), None)
+    if known is None:
         return None
-    known = found.evidence
-    version, name, older, younger = (str(known.get(key, "")) for key in ("version", "name", "older", "younger"))
+    version, name, older, younger = (one or "" for one in (known.version, known.name, known.older, known.younger))
     failing = [
         at
         for at, seen in enumerate(evidence.observations)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runners.core.failure.outcomes import get_answer
 from runners.core.failure.parse import WRONG_OUTPUT
-from runners.core.findings import Moved
+from runners.core.findings.kinds import Moved
 from runners.core.protocol import (
     Answer,
     Claim,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from runners.core.failure.tensor_difference import Tensor, find_differing_values, read_tensors
-from runners.core.findings import LEVEL, REFUTED_BY
-from runners.core.protocol import Finding, FindingKind, Observation, Testcase
+from runners.core.findings.kinds import PassLevel
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import DispatchEvidence
+from runners.core.protocol import Finding, Observation, Testcase
 from runners.core.toolchain.diagnosis import ComparedRun, Means
 from runners.core.toolchain.guest import make_launch_step
 from runners.toolchains.iree.diagnosis.dispatch_matching import Divergence, find_divergence
@@ -66,28 +68,28 @@ def _blame_dispatch(divergence: Divergence, total: int, bad: Observation, good: 
     x, y = divergence.values
     place = f"[{', '.join(map(str, index))}]" if index else "its value"
     entry = divergence.dispatch.name.rpartition("::")[2]
-    return Finding(
-        kind=FindingKind.GUILTY_PASS,
-        summary=f"dispatch {divergence.at} of {total}, {entry}, takes the same on {here} and {there} and gives other"
+    evidence = DispatchEvidence(
+        name=entry,
+        level=PassLevel.DISPATCH,
+        version=bad.version,
+        device=bad.device,
+        against=there,
+        against_name=divergence.other.name.rpartition("::")[2],
+        position=divergence.at,
+        of=total,
+        same_before=divergence.matched,
+        inputs=tuple(one.type for one in divergence.dispatch.inputs)[:16],
+        output=divergence.output,
+        type=kind,
+        differing=divergence.count,
+        first_index=index,
+        values=(f"{x:g}", f"{y:g}"),
+        refuted_by="the same values from both, or scalars handed to it that differ: traces show tensors only",
+    )
+    return make_finding(
+        evidence,
+        f"dispatch {divergence.at} of {total}, {entry}, takes the same on {here} and {there} and gives other"
         f" values: output {divergence.output} ({kind}) first differs at {place}: {x:g} against {y:g}",
-        evidence={
-            "name": entry,
-            LEVEL: "dispatch",
-            "version": bad.version,
-            "device": bad.device,
-            "against": there,
-            "against_name": divergence.other.name.rpartition("::")[2],
-            "position": divergence.at,
-            "of": total,
-            "same_before": divergence.matched,
-            "inputs": [one.type for one in divergence.dispatch.inputs][:16],
-            "output": divergence.output,
-            "type": kind,
-            "differing": divergence.count,
-            "first_index": list(index),
-            "values": [f"{x:g}", f"{y:g}"],
-            REFUTED_BY: "the same values from both, or scalars handed to it that differ: traces show tensors only",
-        },
     )
 
 

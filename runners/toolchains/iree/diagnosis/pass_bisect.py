@@ -22,8 +22,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from runners.core.findings.kinds import PassLevel
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import NO_PASS, PassEvidence
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
-from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.claims import read_claim
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
 from runners.guest.iree.pipelines import parse_pipeline, truncate_pipeline
@@ -78,7 +81,7 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
         return NOTHING_FOUND
     asked = msgspec.json.encode({"steps": testcase.steps, "seconds": SEARCH_S}).decode()
     claims = means.run_hook(failing.version, _with_steps(testcase, (make_launch_step(_PROGRAM, asked),)))
-    claim = read_evidence(claims, FindingKind.GUILTY_PASS, _Evidence)
+    claim = read_claim(claims, FindingKind.GUILTY_PASS, _Evidence)
     if claim is None or claim.step >= len(testcase.steps):
         return NOTHING_FOUND
 
@@ -347,25 +350,23 @@ def _blame_before_llvm(claim: _Evidence, failing: Observation) -> tuple[Finding,
         f"on {failing.version} it fails the same way with all {claim.of} LLVM passes left out: the fault lies before"
         " them, in the testcase, in IREE's or MLIR's passes, or in the runtime"
     )
-    return (_make_finding(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
+    return (_make_finding(claim, failing, summary, "a clean run without LLVM's passes", name=NO_PASS),)
 
 
 def _make_finding(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
-    shown = {
-        "name": name or claim.argument or claim.passed or claim.level,
-        "level": claim.level,
-        "version": failing.version,
-        "pass": claim.passed,
-        "operation": claim.operation,
-        "symbol": claim.symbol,
-        "phase": claim.phase,
-        "option": claim.option,
-        "written": claim.written,
-        "application": claim.application,
-        "of": claim.of,
-        "difference": list(claim.difference),
-        "refuted_by": refuted_by,
-    }
-    always = ("name", "level", "version", "application")
-    evidence = {name: value for name, value in shown.items() if value or name in always}
-    return Finding(kind=FindingKind.GUILTY_PASS, summary=summary, evidence=evidence)
+    evidence = PassEvidence(
+        name=name or claim.argument or claim.passed or claim.level,
+        level=PassLevel(claim.level),
+        version=failing.version,
+        pass_name=claim.passed or None,
+        operation=claim.operation or None,
+        symbol=claim.symbol or None,
+        phase=claim.phase or None,
+        option=claim.option or None,
+        written=claim.written or None,
+        application=claim.application,
+        of=claim.of or None,
+        difference=claim.difference or None,
+        refuted_by=refuted_by,
+    )
+    return make_finding(evidence, summary)

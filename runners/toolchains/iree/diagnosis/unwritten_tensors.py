@@ -17,7 +17,9 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
+from runners.core.findings.record import add_evidence, make_finding
+from runners.core.findings.types import UnwrittenEvidence
+from runners.core.protocol import Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
 
@@ -93,19 +95,15 @@ def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
     def run_filled(fill: str) -> Observation:
         return means.run_control(failure, unwritten.fill_with(fill))
 
-    controls, evidence = decide_origin(run_filled)
-    finding = Finding(
-        kind=FindingKind.UNINITIALIZED_READ,
-        summary=str(unwritten),
-        evidence={
-            "operation": unwritten.operation,
-            "file": unwritten.file,
-            "line": unwritten.line,
-            "buffer": unwritten.name,
-            "version": failure.seen.version,
-            **evidence,
-        },
+    controls, decided = decide_origin(run_filled)
+    evidence = UnwrittenEvidence(
+        operation=unwritten.operation,
+        file=unwritten.file,
+        line=unwritten.line,
+        buffer=unwritten.name,
+        version=failure.seen.version,
     )
+    finding = add_evidence(make_finding(evidence, str(unwritten)), decided)
     return Diagnosis(controls=controls, findings=(finding,))
 
 

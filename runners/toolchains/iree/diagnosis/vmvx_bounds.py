@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from runners.core.findings import ORIGIN
-from runners.core.protocol import Finding, FindingKind, Variant
+from runners.core.findings.kinds import Origin
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import ByteAccess
+from runners.core.protocol import Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 
@@ -34,15 +36,8 @@ def check_bounds(failure: Failure, means: Means) -> Diagnosis:
     if found is None:
         return NOTHING_FOUND
     offset, length, extent = int(found["offset"]), int(found["length"]), int(found["extent"])
-    finding = Finding(
-        kind=FindingKind.OUT_OF_BOUNDS_ACCESS,
-        summary=f"on vmvx, which checks accesses: {length} bytes at offset {offset} of a buffer of {extent} bytes",
-        evidence={
-            "offset": offset,
-            "length": length,
-            "extent": extent,
-            "version": failing.version,
-            ORIGIN: "unknown",
-        },
+    finding = make_finding(
+        ByteAccess(offset=offset, length=length, extent=extent, version=failing.version, origin=Origin.UNKNOWN),
+        f"on vmvx, which checks accesses: {length} bytes at offset {offset} of a buffer of {extent} bytes",
     )
     return Diagnosis(controls=() if checked is None else (seen,), findings=(finding,))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import LeftOut, NoFunction, OtherType
 from runners.core.protocol import Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.wrong_call import WrongCall, confirm_wrong_call, find_rejection
@@ -81,8 +81,7 @@ def _find_left_out(testcase: Testcase, file: str, tree: ast.Module, said: str) -
             rows[row - 1] = f"{before.decode()}{given}{parameter}=True{line[column - 1 :].decode()}"
         mended = msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(rows)})
         return WrongCall(
-            fault=CallFault.OPTION,
-            evidence={"function": method, "name": part, "option": f"{parameter}=True"},
+            call=LeftOut(function=method, name=part, option=f"{parameter}=True"),
             mended=(mended,),
         )
     return None
@@ -117,8 +116,7 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
         extents[axis] = _find_same_extent(tree, str(declared.shape[axis]), place) or int(told["wanted"])
     given = f"{told['property']} {told['given']}" if told["given"] else f"shape[{told['axis']}] = {told['passed']}"
     return WrongCall(
-        fault=CallFault.TYPE,
-        evidence={"function": function, "argument": place + 1, "declared": told["declared"], "given": given},
+        call=OtherType(function=function, argument=place + 1, declared=told["declared"], given=given),
         mended=(
             replace_expressions(
                 testcase, file, _mend_calls(testcase.files[file], tree, function, place, extents, declared)
@@ -279,8 +277,7 @@ def _find_absent_function(testcase: Testcase, file: str, tree: ast.Module, said:
     if not names or len(declared) != 1 or asked in declared:
         return None
     return WrongCall(
-        fault=CallFault.NO_FUNCTION,
-        evidence={"function": asked, "functions": declared[:MAX_NAMES]},
+        call=NoFunction(function=asked, functions=tuple(declared[:MAX_NAMES])),
         mended=(replace_expressions(testcase, file, [(name, f'"{declared[0]}"') for name in names]),),
     )
 

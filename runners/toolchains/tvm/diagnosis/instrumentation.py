@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.findings import CONTROL, CONTROL_END, ORIGIN, ControlEnd
-from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
+from runners.core.findings.kinds import ControlEnd, Origin
+from runners.core.findings.record import add_evidence, read_evidence
+from runners.core.findings.types import Confirmation, KernelAccess, SignatureEvidence
+from runners.core.protocol import Finding, Observation, Outcome, Testcase
 from runners.core.toolchain.claims import read_findings
 from runners.core.toolchain.diagnosis import Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
@@ -35,11 +37,12 @@ def _clear_made_operator(found: Finding, testcase: Testcase) -> Finding:
 
     The testcase provides the indices, and the pass decides what they index.
     """
-    operator = str(found.evidence.get("operator", ""))
+    evidence = read_evidence(found)
+    operator = evidence.operator if isinstance(evidence, KernelAccess) else None
     written = any("grad." in text for text in testcase.files.values())
-    if found.kind is not FindingKind.OUT_OF_BOUNDS_ACCESS or not operator.startswith("relax.grad.") or written:
+    if operator is None or not operator.startswith("relax.grad.") or written:
         return found
-    return msgspec.structs.replace(found, evidence={**found.evidence, ORIGIN: "unknown"})
+    return add_evidence(found, Confirmation(origin=Origin.UNKNOWN))
 
 
 def instrument_testcase(testcase: Testcase, modes: str) -> Testcase:
@@ -66,11 +69,10 @@ def _run_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means
         case _:
             end = ControlEnd.NOT_CLEAN
             ran = f"with this call in its place the testcase does not fail as reported on {version}, nor pass"
-    shown = {CONTROL: ran, CONTROL_END: end.value}
-    return tuple(
-        msgspec.structs.replace(one, evidence={**one.evidence, **shown}) if one in claimed else one for one in found
-    )
+    shown = Confirmation(control=ran, control_end=end)
+    return tuple(add_evidence(one, shown) if one in claimed else one for one in found)
 
 
 def _shows_a_call(one: Finding) -> bool:
-    return one.kind is FindingKind.SIGNATURE_CHANGED and bool(one.evidence.get("call_that_works"))
+    evidence = read_evidence(one)
+    return isinstance(evidence, SignatureEvidence) and bool(evidence.call_that_works)

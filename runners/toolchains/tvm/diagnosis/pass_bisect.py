@@ -11,8 +11,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import NO_PASS, PassEvidence
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
-from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.claims import read_claim
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
 
@@ -46,7 +48,7 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
         return NOTHING_FOUND
     script, *arguments = testcase.steps[0][1:]
     searching = _with_step(testcase, make_launch_step(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
-    claim = read_evidence(means.run_hook(failing.version, searching), FindingKind.GUILTY_PASS, _Evidence)
+    claim = read_claim(means.run_hook(failing.version, searching), FindingKind.GUILTY_PASS, _Evidence)
     if claim is None:
         return NOTHING_FOUND
     if claim.application == 0:
@@ -78,33 +80,33 @@ def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
     which = f"pass {claim.application}" if exact else f"passes {claim.passes_without + 1} to {claim.application}"
     name = f", {claim.passed}" if exact else ""
     around = f" (inside {claim.inside})" if exact and claim.inside else ""
-    return Finding(
-        kind=FindingKind.GUILTY_PASS,
-        summary=f"on {failing.version} it fails as reported with {which} of the {claim.of} {_OWNERS[claim.scope]}"
+    evidence = PassEvidence(
+        name=claim.passed if exact else which,
+        version=failing.version,
+        application=claim.application,
+        of=claim.of,
+        difference=claim.difference,
+        refuted_by="the same failure with that pass left out",
+    )
+    return make_finding(
+        evidence,
+        f"on {failing.version} it fails as reported with {which} of the {claim.of} {_OWNERS[claim.scope]}"
         f"{name}{around}, and runs cleanly without it and those after it",
-        evidence={
-            "name": claim.passed if exact else which,
-            "version": failing.version,
-            "application": claim.application,
-            "of": claim.of,
-            "difference": list(claim.difference),
-            "refuted_by": "the same failure with that pass left out",
-        },
     )
 
 
 def _blame_no_pass(claim: _Evidence, failing: Observation) -> Finding:
     """Return a finding without a culprit pass. The host has not checked the claim, so the finding is only a hint."""
     while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
-    return Finding(
-        kind=FindingKind.GUILTY_PASS,
-        summary=f"on {failing.version} it fails the same way with every pass left out that can be: the fault lies"
+    evidence = PassEvidence(
+        name=NO_PASS,
+        version=failing.version,
+        application=0,
+        refuted_by="a clean run with one of these passes left out",
+        under_way=claim.under_way or None,
+    )
+    return make_finding(
+        evidence,
+        f"on {failing.version} it fails the same way with every pass left out that can be: the fault lies"
         f" before the passes, in the testcase, or in a pass that must run{while_it}",
-        evidence={
-            "name": "none",
-            "version": failing.version,
-            "application": 0,
-            "refuted_by": "a clean run with one of these passes left out",
-            **({"under_way": list(claim.under_way)} if claim.under_way else {}),
-        },
     )

@@ -8,25 +8,17 @@ claim, because the testcase itself could have computed a wrong reference.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
 from runners.core.failure.oracle import is_about_values
-from runners.core.findings import (
-    BY_DEFINITION,
-    BY_LIBRARY,
-    BY_POINTS,
-    BY_REWRITE,
-    EXACT,
-    HELPERS,
-    REFUTED_BY,
-    SHARED_MEMORY,
-    VOTE,
-    Vote,
-)
+from runners.core.findings.kinds import SHARED_MEMORY, Reference, Vote
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import ReferenceEvidence, UndefinedValue
 from runners.core.protocol import Finding, FindingKind
-from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.claims import read_claim
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
 
@@ -44,6 +36,7 @@ class _Evidence(msgspec.Struct, frozen=True):
     expected: _Word = ""
     at: _Word = ""
     by: Literal["NumPy", "ONNX", "ONNX shapes", "definitions", "library", "points", "rewrite"] = "NumPy"
+    """A `Reference`, and ``definitions`` for `Reference.DEFINITION`."""
     operation: Literal["", "an overflow", "a shift", "a cast", "clz of 0", "one memory for two arguments"] = ""
     """The operation whose result is undefined for some value."""
     exact: bool = False
@@ -52,17 +45,23 @@ class _Evidence(msgspec.Struct, frozen=True):
     """Helper functions that generated the kernel and are not in it."""
 
 
-_ONLY_DIFFER = frozenset({BY_POINTS, BY_REWRITE})
+_ONLY_DIFFER = frozenset({Reference.POINTS, Reference.REWRITE})
 """References that never agree, because undetected differences may remain."""
-_VOTERS = {
-    "NumPy": "NumPy computes from the same module and arguments",
-    "ONNX": "ONNX's evaluator computes from the same model and inputs",
-    "definitions": "an interpreter of its TIR computes from the same arguments",
-    BY_LIBRARY: "NumPy computes in place of TVM's operator library, from the same arguments",
-    BY_REWRITE: "before a pass or a schedule that must keep its meaning",
-    BY_POINTS: "a point of the domain shows for the same expression",
-    "ONNX shapes": "ONNX's shape inference computes from the same model and inputs",
+_VOTERS: Mapping[Reference, str] = {
+    Reference.NUMPY: "NumPy computes from the same module and arguments",
+    Reference.ONNX: "ONNX's evaluator computes from the same model and inputs",
+    Reference.DEFINITION: "an interpreter of its TIR computes from the same arguments",
+    Reference.LIBRARY: "NumPy computes in place of TVM's operator library, from the same arguments",
+    Reference.REWRITE: "before a pass or a schedule that must keep its meaning",
+    Reference.POINTS: "a point of the domain shows for the same expression",
+    Reference.ONNX_SHAPES: "ONNX's shape inference computes from the same model and inputs",
 }
+_REFUTED_BY: Mapping[Reference, str] = {
+    Reference.DEFINITION: "an operation of the kernel that TIR defines in another way",
+    Reference.POINTS: "a fact about the variables that excludes this point",
+    Reference.REWRITE: "a definition by which the pass or the schedule may change these values",
+}
+"""The refutations of references that have one of their own."""
 
 
 def ask_reference(failure: Failure, means: Means) -> Diagnosis:
@@ -75,7 +74,7 @@ def ask_reference(failure: Failure, means: Means) -> Diagnosis:
     script, *arguments = failure.testcase.steps[0][1:]
     step = make_launch_step(_PROGRAM, script, *arguments)
     asking = msgspec.structs.replace(failure.testcase, steps=(step,))
-    claim = read_evidence(means.run_hook(failure.seen.version, asking), FindingKind.REFERENCE, _Evidence)
+    claim = read_claim(means.run_hook(failure.seen.version, asking), FindingKind.REFERENCE, _Evidence)
     if claim is None or (claim.by in _ONLY_DIFFER and claim.vote != "differs"):
         return NOTHING_FOUND
     version = failure.seen.version
@@ -96,37 +95,26 @@ def _report_undefined(claim: _Evidence, version: str) -> Finding:
         if shared
         else "another value than the defined one at any other element"
     )
-    return Finding(
-        kind=FindingKind.UNDEFINED_OPERAND,
-        summary=told,
-        evidence={
-            "function": claim.function,
-            "at": claim.at,
-            "operation": claim.operation,
-            "version": version,
-            REFUTED_BY: refuted_by,
-        },
+    evidence = UndefinedValue(
+        function=claim.function, at=claim.at, operation=claim.operation, version=version, refuted_by=refuted_by
     )
+    return make_finding(evidence, told)
 
 
 def _report_vote(claim: _Evidence, vote: Vote, version: str) -> Finding:
-    values = {"function": claim.function, "returned": claim.returned, "expected": claim.expected, "at": claim.at}
-    told: dict[str, object] = {key: value for key, value in values.items() if value and vote is Vote.DIFFERS}
-    name = BY_DEFINITION if claim.by == "definitions" else claim.by
-    if vote is Vote.AGREES and claim.helpers:
-        told[HELPERS] = list(claim.helpers)
-    if name == BY_DEFINITION:
-        if vote is Vote.AGREES:
-            told[EXACT] = claim.exact
-        told[REFUTED_BY] = "an operation of the kernel that TIR defines in another way"
-    if name == BY_POINTS:
-        told[REFUTED_BY] = "a fact about the variables that excludes this point"
-    if name == BY_REWRITE:
-        told[REFUTED_BY] = "a definition by which the pass or the schedule may change these values"
+    name = Reference.DEFINITION if claim.by == "definitions" else Reference(claim.by)
+    evidence = ReferenceEvidence(name=name, vote=vote, version=version, refuted_by=_REFUTED_BY.get(name))
+    if vote is Vote.DIFFERS:
+        evidence = msgspec.structs.replace(
+            evidence,
+            function=claim.function or None,
+            returned=claim.returned or None,
+            expected=claim.expected or None,
+            at=claim.at or None,
+        )
+    else:
+        exact = claim.exact if name is Reference.DEFINITION else None
+        evidence = msgspec.structs.replace(evidence, helpers=claim.helpers or None, exact=exact)
     verb = "another value than" if vote is Vote.DIFFERS else "the same as"
-    who = {BY_POINTS: "the analyzer", BY_REWRITE: "a function"}.get(name, "a compiled function")
-    return Finding(
-        kind=FindingKind.REFERENCE,
-        summary=f"on {version} {who} returns {verb} {_VOTERS[claim.by]}",
-        evidence={"name": name, VOTE: vote.value, "version": version, **told},
-    )
+    who = {Reference.POINTS: "the analyzer", Reference.REWRITE: "a function"}.get(name, "a compiled function")
+    return make_finding(evidence, f"on {version} {who} returns {verb} {_VOTERS[name]}")

@@ -15,14 +15,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from runners.core.findings import CONTROL, ORIGIN
+from runners.core.findings.kinds import Origin
+from runners.core.findings.record import add_evidence, read_evidence
+from runners.core.findings.types import Confirmation, UnwrittenEvidence
 from runners.core.protocol import Finding, FindingKind, Observation
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.memory_fills import decide_origin
 
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}/[A-Za-z_][\w.]{0,79}", re.ASCII)
 MAX_NAMES = 8
-_NOT_FILLED = {ORIGIN: "unknown", CONTROL: "it could not be filled, so nothing tells whether it decides"}
+_NOT_FILLED = Confirmation(
+    origin=Origin.UNKNOWN, control="it could not be filled, so nothing tells whether it decides"
+)
 
 
 def trace_uninitialized(
@@ -36,13 +40,9 @@ def trace_uninitialized(
     if len(failure.testcase.steps) != 1 or not any(map(_is_uninitialized, found)):
         return (), tuple(one for one in found if not _is_uninitialized(one))
     names = "+".join(_list_claimed_names(found))
-    controls, evidence = decide_origin(lambda fill: run_mode(f"{fill}={names}")) if names else ((), _NOT_FILLED)
-    return controls, tuple(
-        msgspec.structs.replace(one, evidence={**one.evidence, "version": failure.seen.version, **evidence})
-        if _is_uninitialized(one)
-        else one
-        for one in found
-    )
+    controls, decided = decide_origin(lambda fill: run_mode(f"{fill}={names}")) if names else ((), _NOT_FILLED)
+    confirmed = msgspec.structs.replace(decided, version=failure.seen.version)
+    return controls, tuple(add_evidence(one, confirmed) if _is_uninitialized(one) else one for one in found)
 
 
 def _is_uninitialized(one: Finding) -> bool:
@@ -52,6 +52,6 @@ def _is_uninitialized(one: Finding) -> bool:
 def _list_claimed_names(found: Sequence[Finding]) -> tuple[str, ...]:
     """Return the buffers that the guest names, as ``function/buffer``. Other words are dropped, because names become
     arguments."""
-    claimed = [one.evidence.get("fill") for one in found if _is_uninitialized(one)]
-    names = [str(name) for claim in claimed if isinstance(claim, list) for name in claim]
+    claimed = [evidence for one in found if isinstance(evidence := read_evidence(one), UnwrittenEvidence)]
+    names = [name for claim in claimed for name in claim.fill or ()]
     return tuple(dict.fromkeys(name for name in names if _NAME.fullmatch(name)))[:MAX_NAMES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.failure.api_drift import find_drift, find_moved_name
-from runners.core.findings import Moved
+from runners.core.findings.kinds import Moved
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains import iree, tvm
 

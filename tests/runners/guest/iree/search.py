@@ -30,7 +30,7 @@ from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 from runners.workbench import Workbench
-from runners.workbench.tools import make_means, run_under
+from runners.workbench.means import make_means, run_under
 from tests.runners.guest.iree.faults import Fault
 
 

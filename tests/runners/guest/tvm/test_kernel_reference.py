@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runners.core.failure.oracle import ASSERTION
-from runners.core.findings import BY_DEFINITION, BY_LIBRARY, EXACT as EXACTLY
+from runners.core.findings.kinds import Reference
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.tvm.diagnosis.reference import ask_reference
@@ -292,10 +292,10 @@ def test_numpy_votes_in_place_of_the_library(tmp_path: Path, made: str) -> None:
     told = [(one["evidence"]["by"], one["evidence"]["vote"]) for one in lines if one["kind"] == "reference"]
     assert told == [("library", "differs")]
     (known,) = ask_host(lines)
-    assert known["name"] == BY_LIBRARY
+    assert known["name"] == Reference.LIBRARY
     lines = ask(tmp_path, LIBRARY.format(made=made, low="-4"))
     (known,) = ask_host(lines)
-    assert (known["name"], known["vote"]) == (BY_LIBRARY, "agrees")
+    assert (known["name"], known["vote"]) == (Reference.LIBRARY, "agrees")
 
 
 @pytest.mark.parametrize("made", ["topi.fast_exp(A)", "topi.max(topi.fast_exp(A), axis=1)"])
@@ -480,9 +480,9 @@ def test_a_value_that_needs_no_rounding_is_compared_exactly(
 
 def test_the_host_reports_a_vote_by_definition(tmp_path: Path) -> None:
     (differs,) = ask_host(ask(tmp_path, SCALAR_IN_LANES.format(loop="T.vectorized")))
-    assert (differs["name"], differs["vote"], differs["at"]) == (BY_DEFINITION, "differs", "arguments[1][0]")
+    assert (differs["name"], differs["vote"], differs["at"]) == (Reference.DEFINITION, "differs", "arguments[1][0]")
     (agrees,) = ask_host(ask(tmp_path, ACCUMULATES.format(dtype="int32", more="")))
-    assert (agrees["name"], agrees["vote"], agrees[EXACTLY]) == (BY_DEFINITION, "agrees", True)
+    assert (agrees["name"], agrees["vote"], agrees["exact"]) == (Reference.DEFINITION, "agrees", True)
 
 
 def test_an_index_outside_a_buffer_is_noted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.findings import BY_POINTS, BY_REWRITE
+from runners.core.findings.kinds import Reference
 from tests.runners.guest.tvm.sweep import read_report
 from tests.runners.guest.tvm.test_kernel_reference import NEWEST, RELEASES, ask, ask_host
 
@@ -29,7 +29,7 @@ def test_a_schedule_that_changes_a_sum_is_told(tmp_path: Path, version: str) -> 
     """``loop_partition`` copies the initial value of a sum into both parts. Nothing runs the kernel."""
     lines = ask(tmp_path, PARTITIONED.format(primitive="loop_partition(loop, [None, 12])"), version)
     (told,) = ask_host(lines)
-    assert (told["name"], told["vote"], told["function"]) == (BY_REWRITE, "differs", "main after the schedule")
+    assert (told["name"], told["vote"], told["function"]) == (Reference.REWRITE, "differs", "main after the schedule")
     assert ask(tmp_path, PARTITIONED.format(primitive="split(loop, [4, 4])"), version) == []
 
 
@@ -45,7 +45,7 @@ def test_a_call_tells_more_than_generated_arguments(tmp_path: Path) -> None:
     (differs,) = ask_host(ask(tmp_path, program.format(given="schedule.mod")))
     assert (differs["name"], differs["returned"], differs["expected"]) == ("definition", "12.0", "16.0")
     (kept,) = ask_host(ask(tmp_path, program.format(given="te.create_prim_func([A, B])")))
-    assert kept["name"] == BY_REWRITE
+    assert kept["name"] == Reference.REWRITE
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_answer_of_the_analyzer_that_a_point_contradicts_is_told(
         assert told == []
     else:
         assert [(one["name"], one["returned"], one["expected"], one["at"]) for one in told] == [
-            (BY_POINTS, returned, value, point)
+            (Reference.POINTS, returned, value, point)
         ]
 
 
@@ -97,7 +97,7 @@ def test_a_copy_of_an_analyzer_knows_what_the_analyzer_was_told(tmp_path: Path) 
     assert ask(tmp_path, HOME + made + "print(analyzer.clone().simplify(tirx.truncmod(x, 4)))\n") == []
 
 
-@pytest.mark.parametrize("by", [BY_POINTS, BY_REWRITE])
+@pytest.mark.parametrize("by", [Reference.POINTS, Reference.REWRITE])
 def test_a_claim_that_nothing_was_found_is_no_vote(by: str) -> None:
     line = {"kind": "reference", "summary": "s", "evidence": {"by": by, "vote": "agrees"}}
     assert ask_host([line]) == []

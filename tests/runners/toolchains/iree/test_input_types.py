@@ -6,7 +6,7 @@ import pytest
 
 from runners.core.failure.api_drift import find_needed_flag
 from runners.core.failure.oracle import OracleContext, classify_run
-from runners.core.findings import Moved
+from runners.core.findings.kinds import Moved
 from runners.core.protocol import (
     Claim,
     ClaimKind,

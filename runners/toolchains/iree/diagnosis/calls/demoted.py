@@ -16,7 +16,7 @@ from dataclasses import replace
 import msgspec
 
 from runners.core.failure.oracle import CHECKS, OUTPUT
-from runners.core.findings import CallFault
+from runners.core.findings.calls import DemotedType, ReplacedType
 from runners.core.protocol import Exited, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
@@ -35,7 +35,7 @@ def find_demoted_argument(testcase: Testcase, signature: Signature) -> WrongCall
     declared = any("f64" in text for text in testcase.files.values())
     if not declared or _REFUSED.search(signature.message) is None:
         return None
-    wrong = _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32"})
+    wrong = _mend(testcase, DemotedType(flag=KEEP, given="f64", taken="f32"))
     # Some operations cannot be compiled with f64 at all. Then only f32 arguments fit the function.
     narrow = _narrow_arguments(testcase)
     return wrong if wrong is None or narrow is None else replace(wrong, mended=(*wrong.mended, narrow))
@@ -66,7 +66,7 @@ def find_demoted_values(failure: Failure) -> WrongCall | None:
         return None
     if not any(_COMPUTES.search(text) for text in testcase.files.values()) or _is_wrong_in_f32(failure):
         return None
-    return _mend(testcase, {"flag": KEEP, "given": "f64", "taken": "f32", "values": True})
+    return _mend(testcase, DemotedType(flag=KEEP, given="f64", taken="f32", values=True))
 
 
 _ASKED = re.compile(r"(?P<flag>--iree-input-demote-(?P<given>[a-z]\d+)-to-(?P<taken>[a-z]\d+))(?:=(?:true|1))?")
@@ -87,9 +87,9 @@ def find_asked_demotion(failure: Failure) -> WrongCall | None:
         if one is None or not any(re.search(rf"{one['given']}(?!\w)", text) for text in testcase.files.values()):
             continue
         steps = tuple(tuple(_keep_type(word, one) for word in step) for step in testcase.steps)
-        evidence = {"flag": f"{one['flag']}=false", "given": one["given"], "taken": one["taken"]}
+        call = ReplacedType(flag=f"{one['flag']}=false", given=one["given"], taken=one["taken"])
         mended = msgspec.structs.replace(testcase, steps=steps)
-        return WrongCall(fault=CallFault.TYPE_REPLACED, evidence=evidence, mended=(mended,))
+        return WrongCall(call=call, mended=(mended,))
     return None
 
 
@@ -102,12 +102,12 @@ def _keep_type(word: str, asked: re.Match[str]) -> str:
     return word
 
 
-def _mend(testcase: Testcase, evidence: dict[str, object]) -> WrongCall | None:
+def _mend(testcase: Testcase, call: DemotedType) -> WrongCall | None:
     texts = (*testcase.files.values(), *map(" ".join, testcase.steps))
     if any("demote-f64" in text for text in texts):
         return None
     mended = _mend_program(testcase) if testcase.kind is TestcaseKind.PYTHON else _mend_commands(testcase)
-    return None if mended is None else WrongCall(fault=CallFault.DEMOTED, evidence=evidence, mended=(mended,))
+    return None if mended is None else WrongCall(call=call, mended=(mended,))
 
 
 def _is_wrong_in_f32(failure: Failure) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from runners.core.failure.outcomes import refuses_text
-from runners.core.findings import CallFault
+from runners.core.findings.calls import OldNotation
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.failures import FAILURES
@@ -29,6 +29,6 @@ def find_old_notation(failure: Failure) -> WrongCall | None:
     if not lines:
         return None
     name, line = lines[0]
-    evidence = {"file": name, "line": line, "successor": files[name].split("\n")[line - 1].strip()[:MAX_ROW]}
+    newer = files[name].split("\n")[line - 1].strip()[:MAX_ROW]
     mended = msgspec.structs.replace(failure.testcase, files=files)
-    return WrongCall(fault=CallFault.NOTATION, evidence=evidence, mended=(mended,))
+    return WrongCall(call=OldNotation(file=name, line=line, successor=newer), mended=(mended,))

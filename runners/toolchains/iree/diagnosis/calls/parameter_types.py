@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import msgspec
 
 from runners.core.failure.oracle import CHECKS, OUTPUT
-from runners.core.findings import CallFault
+from runners.core.findings.calls import OtherParameterType
 from runners.core.protocol import Exited, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
@@ -48,8 +48,7 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
         return None
     changed = next(key for key in types if any(repr(key) in text or f'"{key}"' in text for text in texts))
     return WrongCall(
-        fault=CallFault.PARAMETER,
-        evidence={"name": changed, "taken": types[changed], "function": _name_function(texts)},
+        call=OtherParameterType(name=changed, taken=types[changed], function=_name_function(texts)),
         mended=(msgspec.structs.replace(testcase, files=files),),
     )
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import RawFile
 from runners.core.protocol import Testcase
 from runners.core.toolchain.wrong_call import WrongCall
 
@@ -26,7 +26,6 @@ def find_raw_array(testcase: Testcase) -> WrongCall | None:
         return None
     steps = tuple(tuple(_TYPED_ARRAY.sub(r"\g<flag>=\g<file>", word) for word in step) for step in testcase.steps)
     return WrongCall(
-        fault=CallFault.RAW_FILE,
-        evidence={"flag": found[0], "given": found["type"], "name": found["file"].removeprefix("@")},
+        call=RawFile(flag=found[0], given=found["type"], name=found["file"].removeprefix("@")),
         mended=(msgspec.structs.replace(testcase, steps=steps),),
     )

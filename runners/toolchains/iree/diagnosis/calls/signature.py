@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import msgspec
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import CallDifference, NoFunction, OtherCount, OtherSize, OtherType, PrivateFunction
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions, write_value
@@ -44,14 +44,10 @@ def find_wrong_call(testcase: Testcase) -> WrongCall | None:
     found = [one for at in range(len(testcase.steps)) for one in _compare_step(testcase, at, mending)]
     if not found:
         return None
-    fault, evidence = found[0]
-    return WrongCall(fault=fault, evidence=evidence, mended=(mending.apply(testcase),))
+    return WrongCall(call=found[0], mended=(mending.apply(testcase),))
 
 
-_Found = tuple[CallFault, dict[str, object]]
-
-
-def _compare_step(testcase: Testcase, at: int, mending: _Mending) -> Iterator[_Found]:
+def _compare_step(testcase: Testcase, at: int, mending: _Mending) -> Iterator[CallDifference]:
     """Yield the differences of one run, and correct them. Several of them may need a correction together."""
     step = testcase.steps[at]
     source = _find_source(testcase, step) if step[0] in RUNNERS else None
@@ -104,7 +100,7 @@ def _list_outputs(step: Sequence[str]) -> list[str]:
 
 def _find_function(
     functions: Sequence[Function], asked: str | None, inputs: int
-) -> tuple[Function | None, tuple[_Found, ...]]:
+) -> tuple[Function | None, tuple[CallDifference, ...]]:
     """Return the function that a run calls, or should call, and the difference in its name or visibility."""
     public = [one for one in functions if not one.private]
     if asked is None:
@@ -112,12 +108,12 @@ def _find_function(
     name = asked.rpartition(".")[2].removesuffix("$async")
     same = [one for one in functions if one.name == name]
     if same:
-        hidden: tuple[_Found, ...] = ((CallFault.PRIVATE, {"function": name}),) if same[0].private else ()
+        hidden: tuple[CallDifference, ...] = (PrivateFunction(function=name),) if same[0].private else ()
         return (same[0], hidden) if len(same) == 1 else (None, ())
     fitting = public if len(public) == 1 else [one for one in public if len(one.types) == inputs]
     if len(fitting) != 1:
         return None, ()
-    return fitting[0], ((CallFault.NO_FUNCTION, {"function": name, "functions": [one.name for one in public[:4]]}),)
+    return fitting[0], (NoFunction(function=name, functions=tuple(one.name for one in public[:4])),)
 
 
 # ---------------------------------------------------------------------------------------------- inputs
@@ -153,7 +149,9 @@ def _changes_types(testcase: Testcase) -> bool:
     return any(_CHANGES_TYPES.match(word) for step in testcase.steps for word in step)
 
 
-def _compare_inputs(called: Function, step: Sequence[str], words: list[str], changed: bool) -> Iterator[_Found]:
+def _compare_inputs(
+    called: Function, step: Sequence[str], words: list[str], changed: bool
+) -> Iterator[CallDifference]:
     """Yield the differences between the inputs and the arguments, and correct the words."""
     places, types = _list_inputs(step), called.types
     uncertain = any(map(_OTHER_INPUTS.match, step)) or len(types) > MAX_INPUTS
@@ -164,36 +162,36 @@ def _compare_inputs(called: Function, step: Sequence[str], words: list[str], cha
         for place in places[len(types) :]:
             words[place] = ""
         words.extend(f"--input={value}" for value in mended if value is not None)
-        yield CallFault.COUNT, {"function": called.name, "count": len(types), "passed": len(places)}
+        yield OtherCount(function=called.name, count=len(types), passed=len(places))
     for number, (place, kind) in enumerate(zip(places, types, strict=False)):
         found = _INPUT.match(step[place])
         given = found["value"] if found else ""
-        differing = _compare_input(kind, given, changed)
+        differing = _compare_input(called.name, number + 1, kind, given, changed)
         if differing is None:
             continue
         mended_value = _mend_value(kind, given)
         if mended_value is not None:
             words[place] = f"--input={mended_value}"
-        fault, evidence = differing
-        yield fault, {"function": called.name, "argument": number + 1, **evidence}
+        yield differing
 
 
-def _compare_input(declared: str, given: str, changed: bool) -> _Found | None:
+def _compare_input(function: str, argument: int, declared: str, given: str, changed: bool) -> CallDifference | None:
     bare = given.strip().strip("\"'")
     wanted, passed = _read_declared(declared), _GIVEN.match(bare)
     if wanted is not None and wanted.shape is not None and _NUMBER.match(bare) and passed is None:
-        return CallFault.TYPE, {"declared": declared, "given": bare}  # the tool takes a bare number as a scalar alone
+        # The tool takes a bare number as a scalar alone.
+        return OtherType(function=function, argument=argument, declared=declared, given=bare)
     if wanted is None or passed is None:
         return None
     shape = tuple(int(extent) for extent in passed["shape"].split("x")[:-1])
     word = f"{passed['shape']}{passed['element']}"
     alike = changed or _are_alike(wanted.element, passed["element"])
     if not alike or not _fits(wanted.shape, shape):
-        return CallFault.TYPE, {"declared": declared, "given": word}
+        return OtherType(function=function, argument=argument, declared=declared, given=word)
     values = [one for one in re.split(r"[\s,\[\]]+", passed["values"] or "") if one]
     size = math.prod(shape)
     if len(values) > 1 and all(map(_NUMBER.match, values)) and len(values) != size:
-        return CallFault.VALUES, {"given": word, "count": size, "passed": len(values)}
+        return OtherSize(function=function, argument=argument, given=word, count=size, passed=len(values))
     return None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import OtherTarget, UnknownDevice, UnknownFlag
 from runners.core.protocol import Signature, Testcase
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.diagnosis.calls.signature import RUNNERS
@@ -78,16 +78,16 @@ def _find_flags(testcase: Testcase, signature: Signature, excerpt: str, *, is_re
     if len(places) != 1 or (name in _MOVED and not (is_reported and name in _SUCCESSORS)):
         return
     at, place = places[0]
-    evidence = {"name": testcase.steps[at][place].partition("=")[0], "program": testcase.steps[at][0]}
+    call = UnknownFlag(name=testcase.steps[at][place].partition("=")[0], program=testcase.steps[at][0])
     if name in _MOVED:
         given = testcase.steps[at][place].partition("=")
         words = [_SUCCESSORS[name] and _SUCCESSORS[name] + "".join(given[1:])]
-        evidence["successor"] = _SUCCESSORS[name]
+        call = msgspec.structs.replace(call, successor=_SUCCESSORS[name])
     else:
         suggested = _SUGGESTION.search(excerpt)
         words = ["", *([suggested["flag"]] if suggested else [])]
     mended = tuple(_replace_word(testcase, at, place, word) for word in words)
-    yield WrongCall(fault=CallFault.FLAG, evidence=evidence, mended=mended)
+    yield WrongCall(call=call, mended=mended)
 
 
 def _replace_word(testcase: Testcase, at: int, place: int, word: str) -> Testcase:
@@ -108,8 +108,7 @@ def _find_targets(testcase: Testcase, signature: Signature) -> Iterator[WrongCal
             flag, _, value = word.partition("=")
             known = _KNOWN.get(flag)
             if known is not None and value == name and name not in known and word not in _MOVED_WORDS:
-                evidence = {"name": name, "flag": flag, "program": step[0]}
-                yield WrongCall(fault=CallFault.DEVICE, evidence=evidence, mended=(mended,))
+                yield WrongCall(call=UnknownDevice(name=name, flag=flag, program=step[0]), mended=(mended,))
                 return
 
 
@@ -140,4 +139,4 @@ def find_other_target(testcase: Testcase) -> WrongCall | None:
     )
     if mended is None or not apart:
         return None
-    return WrongCall(fault=CallFault.TARGET, evidence={"name": backends[0], "device": devices[0]}, mended=(mended,))
+    return WrongCall(call=OtherTarget(name=backends[0], device=devices[0]), mended=(mended,))

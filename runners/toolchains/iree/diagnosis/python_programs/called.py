@@ -18,8 +18,11 @@ import msgspec
 
 from runners.core.failure.oracle import is_about_values
 from runners.core.failure.printed.lines.tokens import list_numbers, split_lines
-from runners.core.findings import EXACT, VOTE, Vote, get_vote
-from runners.core.protocol import Exited, Finding, FindingKind, Observation, Testcase, TestcaseKind, Variant
+from runners.core.findings.kinds import Reference, Vote
+from runners.core.findings.questions import get_version, get_vote
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import ReferenceEvidence
+from runners.core.protocol import Exited, Finding, Observation, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
 from runners.toolchains.iree.diagnosis.python_programs.embedded import (
@@ -204,13 +207,18 @@ def _compare_program(found: Diagnosis, seen: Observation, call: _Call, program: 
     if at is None or not math.isfinite(pairs[at][1]) or pairs[at][0] not in told:
         return Diagnosis(controls=found.controls)
     returned, expected = (f"{one:g}" for one in pairs[at])
-    evidence = {**agrees[0].evidence, VOTE: Vote.DIFFERS.value, "returned": returned, "expected": expected}
-    evidence["at"] = f"{call.function}(…)[{at}]" if len(pairs) > 1 else f"{call.function}(…)"
-    evidence.pop(EXACT, None)
+    evidence = ReferenceEvidence(
+        name=Reference.DEFINITION,
+        vote=Vote.DIFFERS,
+        version=get_version(agrees[0]),
+        returned=returned,
+        expected=expected,
+        at=f"{call.function}(…)[{at}]" if len(pairs) > 1 else f"{call.function}(…)",
+    )
     summary = "by the definitions, and by the command line with the same arguments, another value is right"
     return Diagnosis(
         controls=found.controls,
-        findings=(Finding(kind=FindingKind.REFERENCE, summary=summary, evidence=evidence),),
+        findings=(make_finding(evidence, summary),),
     )
 
 

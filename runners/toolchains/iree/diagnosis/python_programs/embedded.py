@@ -14,7 +14,8 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.protocol import Finding, Observation, Testcase, TestcaseKind, Variant
+from runners.core.findings.record import rename_file
+from runners.core.protocol import Observation, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.reports.inputs import list_functions
 from runners.toolchains.iree.rewriting import MODULE_TEXT
@@ -104,17 +105,7 @@ def _diagnose_module(diagnose: Diagnose, module: EmbeddedModule, failure: Failur
         means.expect(version, variant, module.put_back(testcase), device)
 
     found = diagnose(replace(failure, testcase=module.as_file()), replace(means, run=run, expect=expect))
-    return replace(found, findings=tuple(_name_program(one, module) for one in found.findings))
-
-
-def _name_program(finding: Finding, module: EmbeddedModule) -> Finding:
-    """Replace the file that the diagnoser read by the program's file in a finding."""
-    evidence = {
-        key: value.replace(module.file, module.source) if isinstance(value, str) else value
-        for key, value in finding.evidence.items()
-    }
-    summary = finding.summary.replace(module.file, module.source)
-    return msgspec.structs.replace(finding, summary=summary, evidence=evidence)
+    return replace(found, findings=tuple(rename_file(one, module.file, module.source) for one in found.findings))
 
 
 def list_embedded(testcase: Testcase) -> tuple[EmbeddedModule, ...]:

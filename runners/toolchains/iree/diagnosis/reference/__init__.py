@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 
 import msgspec
 
 from runners.core.failure.parse import WRONG_OUTPUT
-from runners.core.findings import BY_DEFINITION, EXACT, VOTE, Vote
-from runners.core.protocol import Exited, Finding, FindingKind, Testcase
+from runners.core.findings.kinds import Reference, Vote
+from runners.core.findings.record import add_evidence, make_finding
+from runners.core.findings.types import ReferenceEvidence
+from runners.core.protocol import Exited, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
@@ -38,17 +41,21 @@ def check_definitions(failure: Failure, means: Means) -> Diagnosis:
         return NOTHING_FOUND
     runs = [_compare_run(testcase, printed) for testcase, printed in _list_runs(failure.testcase, seen.excerpt)]
     compared = [one for run in runs for one in run or ()]
-    differing = next((one for one in compared if "at" in one), None)
+    differing = next((one for one in compared if isinstance(one, _OtherValue)), None)
     if not compared or (differing is None and None in runs):
         return NOTHING_FOUND  # the report may be about the run without a vote
-    vote = Vote.AGREES if differing is None else Vote.DIFFERS
-    told: dict[str, object] = {EXACT: all(one.get(EXACT) for one in compared)} if differing is None else differing
-    finding = Finding(
-        kind=FindingKind.REFERENCE,
-        summary=f"the definitions of the operations give {'another value' if differing else 'the same value'}",
-        evidence={"name": BY_DEFINITION, VOTE: vote.value, "version": seen.version, **told},
-    )
+    vote = ReferenceEvidence(name=Reference.DEFINITION, vote=Vote.DIFFERS, version=seen.version)
+    if differing is None:
+        exact = all(isinstance(one, _SameValues) and one.is_exact for one in compared)
+        vote = msgspec.structs.replace(vote, vote=Vote.AGREES, exact=exact)
+        return Diagnosis(findings=(make_finding(vote, f"{_DEFINITIONS} the same value"),))
+    placed = make_finding(msgspec.structs.replace(vote, at=differing.at), f"{_DEFINITIONS} another value")
+    values = ReferenceEvidence(returned=differing.returned, expected=differing.expected)
+    finding = add_evidence(placed, values)  # a reader sees the place first
     return Diagnosis(findings=(finding,))
+
+
+_DEFINITIONS = "the definitions of the operations give"
 
 
 def _list_runs(testcase: Testcase, excerpt: str) -> list[tuple[Testcase, str]]:
@@ -108,11 +115,30 @@ def demote_floats(testcase: Testcase) -> Testcase | None:
 _WIDE = re.compile(r"(?<![A-Za-wyz_%@#.])f64(?!\w)")
 """The type, also in ``4xf64``."""
 MAX_CHARS = 200_000
-_Compared = list[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OtherValue:
+    """The first element of a printed result that differs."""
+
+    at: str
+    returned: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SameValues:
+    """A printed result that agrees."""
+
+    is_exact: bool
+    """True if each printed digit is right."""
+
+
+_Compared = list[_OtherValue | _SameValues]
 
 
 def _differs(compared: _Compared) -> bool:
-    return any("at" in one for one in compared)
+    return any(isinstance(one, _OtherValue) for one in compared)
 
 
 def _combine(own: _Compared | None, narrow: _Compared | None) -> _Compared | None:
@@ -139,7 +165,7 @@ def _compare_results(testcase: Testcase, excerpt: str) -> _Compared | None:
     return known if len(known) == len(compared) else None
 
 
-def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] | None:
+def _compare_result(printed: re.Match[str], right: Values) -> _OtherValue | _SameValues | None:
     """Return where a printed result differs, else whether each printed digit is right. None if it cannot be read."""
     words = [one for one in re.split(r"[\s\[\]]+", printed["values"]) if one]
     if right.element != printed["element"] or len(words) != len(right.numbers):
@@ -160,10 +186,10 @@ def _compare_result(printed: re.Match[str], right: Values) -> dict[str, object] 
     differing = next((at for at, (a, b) in enumerate(pairs) if not _agree(a, b, right.element)), None)
     if differing is not None:
         expected = f"{right.numbers[differing]:g}"
-        return {"at": f"[{differing}]", "returned": words[differing], "expected": expected}
+        return _OtherValue(at=f"[{differing}]", returned=words[differing], expected=expected)
     if right.element in FLOATS and any(a == b == 0 and math.copysign(1, a) != math.copysign(1, b) for a, b in pairs):
         return None  # a zero with the other sign: equal, but not the same
-    return {EXACT: all(f"{a:g}" == f"{b:g}" or wrap_value(a, right.element) == b for a, b in pairs)}
+    return _SameValues(all(f"{a:g}" == f"{b:g}" or wrap_value(a, right.element) == b for a, b in pairs))
 
 
 def _agree(a: Number, b: Number, element: str) -> bool:

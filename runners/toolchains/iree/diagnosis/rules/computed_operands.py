@@ -16,7 +16,7 @@ from typing import assert_never
 
 import msgspec
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, count_bits, wrap_value

@@ -26,7 +26,7 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 

@@ -10,8 +10,10 @@ from typing import assert_never
 
 import msgspec
 
-from runners.core.findings import CONTROL, CONTROL_END, CONTROL_ENDS, ORIGIN, Blame, ControlEnd
-from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome
+from runners.core.findings.kinds import CONTROL_ENDS, ControlEnd, Origin
+from runners.core.findings.record import make_finding
+from runners.core.findings.types import IndexAccess, UndefinedStep
+from runners.core.protocol import Exited, Finding, Observation, Outcome
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, find_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
@@ -56,21 +58,19 @@ def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
 
 
 def _blame_operand(fault: Fault, failing: Observation, end: ControlEnd) -> Finding:
-    is_step = fault.extent is None
     right = fault.instead
-    evidence: dict[str, object] = {
-        "operation": fault.operation,
-        "file": fault.file,
-        "line": fault.line,
-        "value": fault.value,
-        "instead": right,
-        "version": failing.version,
-        ORIGIN: Blame.TESTCASE.value,
-        CONTROL: f"{fault.operation} with {right} instead: {CONTROL_ENDS[end]}",
-        CONTROL_END: end.value,
-    }
-    return Finding(
-        kind=FindingKind.UNDEFINED_OPERAND if is_step else FindingKind.OUT_OF_BOUNDS_ACCESS,
-        summary=f"{fault}; with {right} for that operand {CONTROL_ENDS[end]}",
-        evidence=evidence if is_step else {**evidence, "extent": fault.extent, "axis": fault.axis},
+    summary = f"{fault}; with {right} for that operand {CONTROL_ENDS[end]}"
+    step = UndefinedStep(
+        operation=fault.operation,
+        file=fault.file,
+        line=fault.line,
+        value=fault.value,
+        instead=right,
+        version=failing.version,
+        origin=Origin.TESTCASE,
+        control=f"{fault.operation} with {right} instead: {CONTROL_ENDS[end]}",
+        control_end=end,
     )
+    if fault.extent is None:
+        return make_finding(step, summary)
+    return make_finding(IndexAccess(**msgspec.structs.asdict(step), extent=fault.extent, axis=fault.axis), summary)

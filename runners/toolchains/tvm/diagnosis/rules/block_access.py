@@ -13,7 +13,7 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from runners.core.findings import ControlEnd
+from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import FindingKind, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure, Means
 from runners.core.toolchain.guest import is_launch_step, make_launch_step

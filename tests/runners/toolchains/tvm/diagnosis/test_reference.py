@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from runners.core.failure.oracle import ASSERTION, OUTPUT
-from runners.core.findings import Vote, get_vote
+from runners.core.findings.kinds import Vote
+from runners.core.findings.questions import get_vote
 from runners.core.protocol import Exited, Finding, FindingKind, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.guest import is_launch_step

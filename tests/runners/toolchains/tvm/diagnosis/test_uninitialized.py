@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from runners.core.findings import ControlEnd
+from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.core.toolchain.guest import make_launch_step

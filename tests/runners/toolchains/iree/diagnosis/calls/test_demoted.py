@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from runners.core.failure.oracle import ASSERTION, OUTPUT
-from runners.core.findings import CALL_FAULT
 from runners.core.protocol import (
     Ended,
     Exited,
@@ -118,7 +117,7 @@ def diagnose(
 
     failing = observe("3.13.0", Outcome.MATCH, **{"ended": Exited(code=0), "signature": PRINTED, **seen})
     found = check_call(Failure(testcase=testcase, seen=failing, clean=clean), make_means(run))
-    return [one.evidence[CALL_FAULT] for one in found.findings]
+    return [one.evidence["call_fault"] for one in found.findings]
 
 
 @pytest.mark.parametrize("testcase", [PROGRAM, COMMANDS], ids=["program", "commands"])
@@ -199,7 +198,7 @@ def test_a_type_that_the_testcase_asks_for_is_its_own(mended: Outcome, faults: l
 
     failing = observe("3.13.0", Outcome.MATCH, ended=Exited(code=0), signature=PRINTED)
     found = check_call(Failure(testcase=ASKED, seen=failing), make_means(run))
-    assert [one.evidence[CALL_FAULT] for one in found.findings] == faults
+    assert [one.evidence["call_fault"] for one in found.findings] == faults
     assert "--iree-input-demote-i64-to-i32=false" in ran[0].steps[0]
     assert ran[0].steps[1][-1] == "--input=3xi64=1,2,3"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import CALL_FAULT, CallFault
+from runners.core.findings.kinds import CallFault
 from runners.core.protocol import Exited, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.calls import check_call
@@ -39,7 +39,7 @@ def test_an_older_notation_is_written_anew_and_run() -> None:
         return observe("3.13.0", Outcome.PASS)
 
     (finding,) = check_call(fail(), make_means(run=run)).findings
-    assert finding.evidence[CALL_FAULT] == CallFault.NOTATION.value
+    assert finding.evidence["call_fault"] == CallFault.NOTATION.value
     assert finding.evidence["line"] == 2
     assert '"tosa.reduce_sum"(%x) {axis = 1 : i32}' in ran[0].files["f.mlir"]
 

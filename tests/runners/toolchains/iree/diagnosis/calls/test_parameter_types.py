@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.failure.oracle import OUTPUT
+from runners.core.findings.calls import OtherParameterType
 from runners.core.protocol import Ended, Exited, Outcome, Signalled, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.calls.parameter_types import find_parameter_of_other_type
@@ -43,7 +44,8 @@ def test_the_array_is_converted_to_the_type_that_the_module_declares(call: str, 
     found = find_parameter_of_other_type(fail(f"{MODULE}{call}\n"))
     assert found is not None
     assert found.mended[0].files["repro.py"] == f"{MODULE}{mended}\n"
-    assert (found.evidence["name"], found.evidence["taken"]) == ("bias", "f32")
+    assert isinstance(found.call, OtherParameterType)
+    assert (found.call.name, found.call.taken) == ("bias", "f32")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import RawFile
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.calls.raw_files import find_raw_array
 
@@ -18,7 +18,7 @@ def make_testcase(*inputs: str) -> Testcase:
 def test_a_typed_array_is_mended_to_the_file_alone() -> None:
     found = find_raw_array(make_testcase("4xf32=1", "2x?xf16=@x.npy"))
     assert found is not None
-    assert found.fault is CallFault.RAW_FILE
+    assert found.call == RawFile(flag="--input=2x?xf16=@x.npy", given="2x?xf16", name="x.npy")
     assert found.mended[0].steps[0][-2:] == ("--input=4xf32=1", "--input=@x.npy")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import CallFault
+from runners.core.findings.kinds import CallFault
+from runners.core.findings.record import write_call
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.calls.signature import find_wrong_call
 
@@ -83,8 +84,8 @@ def test_a_call_that_differs_from_the_signature_is_found_and_mended(
     """Only the call is mended; the expected output of the wrong call is dropped."""
     found = find_wrong_call(call(SUM, *words))
     assert found is not None
-    assert found.fault is fault
-    assert shown.items() <= found.evidence.items()
+    assert found.call.fault is fault
+    assert shown.items() <= write_call(found.call).items()
     assert found.mended[0].steps[1][3:] == mended
     assert found.mended[0].files == {"m.mlir": SUM}
 
@@ -93,7 +94,7 @@ def test_a_private_function_cannot_be_called() -> None:
     """The mended testcase declares it public, and calls it as before."""
     found = find_wrong_call(call(SUM.replace("@sum", "private @sum"), "--function=sum", "--input=4xf32", "--input=1"))
     assert found is not None
-    assert found.fault is CallFault.PRIVATE
+    assert found.call.fault is CallFault.PRIVATE
     assert found.mended[0].files == {"m.mlir": SUM}
 
 

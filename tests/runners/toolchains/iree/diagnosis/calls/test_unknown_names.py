@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import CallFault
+from runners.core.findings.calls import UnknownDevice, UnknownFlag
 from runners.core.protocol import Signature, Testcase, TestcaseKind
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.diagnosis.calls.unknown_names import find_other_target, find_unknown_name
@@ -31,8 +31,7 @@ def test_a_flag_that_no_release_has_is_left_out_or_replaced_by_the_suggested_fla
     message = "Unknown command line argument '--iree-optimize-harder=3'"
     found = find(testcase, message, f"{message}\niree-compile: Did you mean '--iree-opt-level=3'?")
     assert found is not None
-    assert found.fault is CallFault.FLAG
-    assert found.evidence == {"name": "--iree-optimize-harder", "program": "iree-compile"}
+    assert found.call == UnknownFlag(name="--iree-optimize-harder", program="iree-compile")
     assert [one.steps[0][2] for one in found.mended] == ["m.mlir", "--iree-opt-level=3"]
 
 
@@ -59,7 +58,8 @@ def test_a_device_that_no_release_knows_is_a_mistake(testcase: Testcase, message
     """The mended testcase is for the processor."""
     found = find(testcase, message)
     assert found is not None
-    assert (found.fault, found.evidence["flag"]) == (CallFault.DEVICE, flag)
+    assert isinstance(found.call, UnknownDevice)
+    assert found.call.flag == flag
     assert found.mended[0].steps == commands().steps
 
 

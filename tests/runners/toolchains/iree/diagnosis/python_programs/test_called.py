@@ -8,7 +8,6 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from runners.core.findings import VOTE
 from runners.core.protocol import Exited, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.python_programs.called import CommandCheck, read_called
@@ -53,7 +52,7 @@ def diagnose(claims: str, printed: str = "2xi32=-3 3", said: str = "", program: 
         replace(FAILURE, testcase=program, seen=msgspec.structs.replace(FAILURE.seen, excerpt=said)), means
     )
     assert all(testcase.steps[1][3:] == ("--function=div", *(f"--input={one}" for one in INPUTS)) for testcase in ran)
-    return [one.evidence[VOTE] for one in found.findings]
+    return [one.evidence["vote"] for one in found.findings]
 
 
 def test_a_result_that_the_definitions_give_is_right() -> None:
@@ -130,7 +129,7 @@ def test_the_command_compares_large_results_by_itself() -> None:
         means = make_means(answer, hook=lambda _version, _testcase: claims)
         failing = replace(FAILURE, testcase=COMPOSED)
         found = read_called(CommandCheck(diagnose=check_definitions, same_values=True))(failing, means)
-        return [one.evidence[VOTE] for one in found.findings]
+        return [one.evidence["vote"] for one in found.findings]
 
     assert run(0) == ["agrees"]
     assert run(1) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import VOTE
 from runners.core.protocol import Exited, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
@@ -118,7 +117,7 @@ def test_the_printed_result_is_compared(printed: str, vote: str | None, checked:
     )
     failure = Failure(testcase=program(LINES, "3xi32=-7,7,-9", "3xi32=2,2,4"), seen=seen)
     found = check_definitions(failure, make_means()).findings
-    assert [one.evidence[VOTE] for one in found] == ([] if vote is None else [vote])
+    assert [one.evidence["vote"] for one in found] == ([] if vote is None else [vote])
 
 
 def test_a_large_text_is_left_alone() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.findings import EXACT, VOTE, Vote
+from runners.core.findings.kinds import Vote
 from runners.core.protocol import Exited, Outcome, Signature
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
@@ -161,8 +161,8 @@ def test_the_definitions_vote_on_a_printed_result(printed: str, vote: Vote) -> N
     )
     testcase = program(POOL, NEGATIVE)
     found = check_definitions(Failure(testcase=testcase, seen=seen), make_means())
-    assert [finding.evidence[VOTE] for finding in found.findings] == [vote]
-    assert vote is Vote.DIFFERS or found.findings[0].evidence[EXACT] is True
+    assert [finding.evidence["vote"] for finding in found.findings] == [vote]
+    assert vote is Vote.DIFFERS or found.findings[0].evidence["exact"] is True
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_rounded_sum_never_agrees(given: str, printed: str, votes: list[Vote])
     )
     testcase = program(COLUMN_SUMS, f"2x3xf32={given}")
     found = check_definitions(Failure(testcase=testcase, seen=seen), make_means())
-    assert [finding.evidence[VOTE] for finding in found.findings] == votes
+    assert [finding.evidence["vote"] for finding in found.findings] == votes
 
 
 CANCELS = """func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {

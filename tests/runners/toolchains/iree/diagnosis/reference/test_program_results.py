@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.findings import VOTE, Vote
+from runners.core.findings.kinds import Vote
 from runners.core.protocol import Exited, Outcome, Signature
 from runners.core.toolchain.diagnosis import Failure
 from runners.toolchains.iree.diagnosis.reference import check_definitions
@@ -38,7 +38,7 @@ def vote(text: str, inputs: list[str], printed: list[str]) -> list[object]:
         excerpt=f"EXEC @main\n{rows}",
     )
     found = check_definitions(Failure(testcase=program(text, *inputs), seen=seen), make_means())
-    return [finding.evidence[VOTE] for finding in found.findings]
+    return [finding.evidence["vote"] for finding in found.findings]
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=[one["name"] for one in RECORDED])
@@ -86,7 +86,7 @@ def test_each_of_several_commands_votes_by_its_output(printed: list[str], votes:
         excerpt="".join(f"EXEC @main\nresult[0]: hal.buffer_view\n1xi32={one}\n" for one in printed),
     )
     found = check_definitions(Failure(testcase=twice, seen=seen), make_means())
-    assert [finding.evidence[VOTE] for finding in found.findings] == votes
+    assert [finding.evidence["vote"] for finding in found.findings] == votes
 
 
 OVERFLOW = """func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runners.core.findings import Vote
+from runners.core.findings.kinds import Vote
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from tests.runners.toolchains.iree.diagnosis.reference.test_elementwise import program
 from tests.runners.toolchains.iree.diagnosis.reference.test_program_results import vote

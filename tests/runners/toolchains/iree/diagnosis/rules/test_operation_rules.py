@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Exited, Outcome, Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import confirm_broken_rule
 from runners.core.toolchain.diagnosis import Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.toolchains.tvm.diagnosis.rules.argument_order import find_other_order
 from tests.runners.toolchains.tvm.diagnosis.rules.test_dataflow_outputs import program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.tvm.diagnosis.rules.dataflow_outputs import find_hidden_variable
 

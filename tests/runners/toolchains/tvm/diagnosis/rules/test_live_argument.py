@@ -7,7 +7,7 @@ import ast
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.findings import Rule
+from runners.core.findings.kinds import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.tvm.diagnosis.rules.live_argument import find_live_argument
 

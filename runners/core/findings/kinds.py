@@ -1,7 +1,7 @@
 """Define the kinds of finding: title, permitted source, party at fault, and refutation.
 
 `KINDS` is the only table of them. A new diagnosis needs one diagnoser (`runners.core.toolchain.diagnosis`), one value
-of `FindingKind` and one row here.
+of `FindingKind`, one row here, and the type of its evidence (`runners.core.findings.types`).
 """
 
 from __future__ import annotations
@@ -10,52 +10,61 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import assert_never
 
-import msgspec
+from runners.core.protocol import FindingKind
 
-from runners.core.protocol import Finding, FindingKind
 
-CONTROL = "control"
-"""Evidence: the host's description of its own run with the suspected cause removed."""
-CONTROL_END = "control_end"
-"""Evidence: the end of the run of `CONTROL`, a value of `ControlEnd`."""
-REFUTED_BY = "refuted_by"
-"""Evidence: the host's description of an observation that would refute the finding."""
-ORIGIN = "origin"
-"""Evidence: origin of the cause; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
-LEVEL = "level"
-"""Evidence of a culprit pass: the level of the search. Absent for TVM's own passes."""
-VOTE = "vote"
-"""Evidence of a reference: a `Vote`."""
-BY_DEFINITION = "definition"
-"""Name of a reference that computes by the definitions of the operations. Other references compute with NumPy."""
-BY_LIBRARY = "library"
-"""The name of the reference that computes the functions of the compiler's own library with NumPy."""
-BY_POINTS = "points"
-"""Name of a reference that evaluates, at points, an expression about which the compiler made a statement."""
-BY_REWRITE = "rewrite"
-"""Name of a reference that evaluates a function before a pass or a schedule. Both must preserve its meaning."""
-EXACT = "exact"
-"""Evidence of a reference that agrees: True if every printed digit is equal."""
-HELPERS = "written by"
-"""Evidence of a vote: helper functions that generated the program. The reference did not check them."""
-DIFFERENCE = "difference"
-"""Evidence: lines of a diff."""
-CALL_FAULT = "call_fault"
-"""Evidence of a wrong call: a value of `CallFault`."""
-RULE = "rule"
-"""Evidence of a broken rule: a value of `Rule`."""
-RULE_OF = "rule_of"
-"""Evidence of a broken rule: the dimensions, the argument or the input that the rule is about."""
-MOVED = "moved"
-"""Evidence of a moved name: a value of `Moved`."""
-MOVED_IN = "moved_in"
-"""Evidence of a moved name: the build that `MOVED` is about."""
-ADDED_IN = "added_in"
-"""Evidence of a moved name: the build that added the name, if the name is too new."""
-HOST_EVIDENCE = frozenset({CONTROL, CONTROL_END, REFUTED_BY})
-"""Evidence that a guest cannot claim."""
+class Origin(StrEnum):
+    """The origin of the cause of a failure."""
+
+    TESTCASE = "testcase"
+    TESTCASE_KERNEL = "testcase-kernel"
+    """The testcase wrote the kernel."""
+    TESTCASE_DATA = "testcase-data"
+    """A value of the testcase."""
+    COMPUTED_DATA = "computed-data"
+    """A value that arithmetic computes from the testcase's values."""
+    UNKNOWN = "unknown"
+    """The testcase or the compiler, or an origin that cannot be read."""
+
+
+class PassLevel(StrEnum):
+    """The level of a search for a culprit pass. A search over TVM's own passes has none."""
+
+    PASS = "pass"
+    PARSING = "parsing"
+    PHASE = "phase"
+    WRITTEN = "written"
+    """Passes that the command line writes."""
+    LLVM = "llvm-pass"
+    DISPATCH = "dispatch"
+    UNKNOWN = "unknown"
+    """The search does not know the level, or the level cannot be read."""
+
+
+class Reference(StrEnum):
+    """A computation of a value without the compiler."""
+
+    NUMPY = "NumPy"
+    ONNX = "ONNX"
+    ONNX_SHAPES = "ONNX shapes"
+    DEFINITION = "definition"
+    """By the definitions of the operations."""
+    LIBRARY = "library"
+    """The functions of the compiler's own library, computed with NumPy."""
+    POINTS = "points"
+    """The values, at points, of an expression about which the compiler made a statement."""
+    REWRITE = "rewrite"
+    """The function before a pass or a schedule. Both must preserve its meaning."""
+
+
+class Differ(StrEnum):
+    """How the runs of two devices differ."""
+
+    OUTCOMES = "outcomes"
+    """Only one device fails as reported."""
+    VALUES = "values"
+    """Both compute, and the values differ."""
 
 
 class ControlEnd(StrEnum):
@@ -80,23 +89,6 @@ CONTROL_ENDS: Mapping[ControlEnd, str] = {
     ControlEnd.OTHER_VALUE: "it no longer prints what the report calls wrong",
 }
 """The ends of a run with a repaired testcase, in words of a finding."""
-
-MAX_EVIDENCE_DEPTH = 8
-"""Most levels of lists and objects in the evidence of a finding. A deeper nest ends readers that recurse."""
-
-
-def is_shallow(evidence: object) -> bool:
-    """True if ``evidence`` has at most `MAX_EVIDENCE_DEPTH` levels. Takes any depth itself."""
-    level = [evidence]
-    for _ in range(MAX_EVIDENCE_DEPTH + 1):
-        nested: list[object] = []
-        for value in level:
-            if isinstance(value, Mapping):
-                nested += value.values()
-            elif isinstance(value, list | tuple):
-                nested += value
-        level = nested
-    return not level
 
 
 class Blame(StrEnum):
@@ -173,7 +165,7 @@ class Moved(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why runs of one testcase on one build differ: the evidence ``cause`` of a nondeterministic result."""
+    """Why runs of one testcase on one build differ."""
 
     RANDOMNESS = "randomness"
     UNKNOWN = "unknown"
@@ -221,12 +213,6 @@ CAUSES: Mapping[Cause, CauseFacts] = {
 """The only table of the causes, the most specific last."""
 
 
-def get_cause(evidence: Mapping[str, object]) -> Cause | None:
-    """Return the cause of a nondeterministic result; None for a name that is no cause."""
-    found = evidence.get("cause")
-    return next((cause for cause in Cause if cause == found), None)
-
-
 class Settles(StrEnum):
     """Whether a finding settles the cause, so that costlier diagnosers need not run."""
 
@@ -241,8 +227,8 @@ class KindFacts:
 
     title: str
     """Heading in a report, without a full stop."""
-    titles: Mapping[str, str] = field(default_factory=dict)
-    """Headings that replace ``title``, by `LEVEL`."""
+    titles: Mapping[PassLevel, str] = field(default_factory=dict)
+    """Headings that replace ``title``, by the level of the search."""
     blames: Blame
     """The party at fault, unless the evidence states that its origin is unknown."""
     settles: Settles = Settles.NEVER
@@ -257,13 +243,12 @@ class KindFacts:
     needs_control: bool = False
     """True if only the clean control run shows the fault. For a flaky failure, that run may be clean by accident."""
     difference: str = "The module before and after"
-    """Heading of `DIFFERENCE`."""
+    """Heading of the lines of a diff."""
     is_cause: bool = True
     """False if it describes the circumstances of a run, not the cause of a failure."""
 
 
 _PUT_RIGHT = "the same testcase with only that repaired {ends}"
-_INSTRUMENTED = "the fault was seen in a rerun of the unmodified testcase under instrumentation"
 
 KINDS: Mapping[FindingKind, KindFacts] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: KindFacts(
@@ -350,12 +335,12 @@ KINDS: Mapping[FindingKind, KindFacts] = {
     FindingKind.GUILTY_PASS: KindFacts(
         title="Passes left out one after another",
         titles={
-            "pass": "The pass in which compiling fails",
-            "parsing": "Compiling fails before any pass",
-            "phase": "The phase in which compiling fails",
-            "written": "Passes of the command line left out one after another",
-            "llvm-pass": "LLVM's passes left out one after another",
-            "dispatch": "The first dispatch that takes the same and gives something else",
+            PassLevel.PASS: "The pass in which compiling fails",
+            PassLevel.PARSING: "Compiling fails before any pass",
+            PassLevel.PHASE: "The phase in which compiling fails",
+            PassLevel.WRITTEN: "Passes of the command line left out one after another",
+            PassLevel.LLVM: "LLVM's passes left out one after another",
+            PassLevel.DISPATCH: "The first dispatch that takes the same and gives something else",
         },
         blames=Blame.COMPILER,
     ),
@@ -401,67 +386,3 @@ def read_other_versions(changes: Iterable[str]) -> dict[str, str]:
     """Return the packages whose versions a control run changed: name → version of the run."""
     found = (_OTHER_VERSION.fullmatch(change) for change in changes)
     return {one["name"]: one["younger"] for one in found if one is not None}
-
-
-def render_title(finding: Finding) -> str:
-    """Return the heading of a finding in a report."""
-    kind = KINDS[finding.kind]
-    return kind.titles.get(str(finding.evidence.get(LEVEL)), kind.title)
-
-
-def get_blame(finding: Finding) -> Blame:
-    """Return the party at fault. No party if the origin is unknown, because the access may be the compiler's."""
-    return Blame.NOBODY if finding.evidence.get(ORIGIN) == "unknown" else KINDS[finding.kind].blames
-
-
-def settles_cause(finding: Finding) -> bool:
-    """True if the cause is known, so that costlier diagnosers need not run."""
-    settles = KINDS[finding.kind].settles
-    traced = finding.evidence.get(ORIGIN) == Blame.TESTCASE
-    known = get_blame(finding) is not Blame.NOBODY
-    return (settles is Settles.ALWAYS and known) or (settles is Settles.IF_TRACED and traced)
-
-
-def clears_passes(finding: Finding, level: str | None = None) -> bool:
-    """True if the failure remains with each pass of a level left out. TVM's passes have no level."""
-    evidence = finding.evidence
-    names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
-    return names_none and evidence.get(LEVEL) == level
-
-
-def get_vote(finding: Finding) -> Vote | None:
-    """Return the vote of a computation without the compiler. None for another finding."""
-    vote = finding.evidence.get(VOTE)
-    return Vote(vote) if finding.kind is FindingKind.REFERENCE and vote in list(Vote) else None
-
-
-def get_control_end(evidence: Mapping[str, object]) -> ControlEnd | None:
-    """Return the end of the control run of a finding; None without a run that proves or refutes something."""
-    found = evidence.get(CONTROL_END)
-    return next((end for end in ControlEnd if end == found), None)
-
-
-def explain_proof(finding: Finding) -> str:
-    """Describe the proof of the testcase's fault, as a clause."""
-    proof = KINDS[finding.kind].proof
-    match get_control_end(finding.evidence):
-        case None | ControlEnd.NOT_CLEAN:
-            return _INSTRUMENTED
-        case ControlEnd.FILL_IS_PRINTED:
-            return "with that memory filled the same testcase prints one output or another: the filling decides"
-        case ControlEnd.OTHER_VALUE:
-            return proof.format(ends="prints another value")
-        case ControlEnd.REACHES_CHECK:
-            return proof.format(ends="runs to the check of its result")
-        case ControlEnd.FAILURE_GONE | ControlEnd.FILL_DECIDES:
-            return proof.format(ends="runs cleanly")
-        case _ as never:
-            assert_never(never)
-
-
-def add_refutation(finding: Finding) -> Finding:
-    """Add the refutation of its kind to a finding, unless the diagnoser stated one."""
-    refuted_by = KINDS[finding.kind].refuted_by
-    if not refuted_by or REFUTED_BY in finding.evidence:
-        return finding
-    return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: refuted_by})
