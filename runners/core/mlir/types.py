@@ -1,0 +1,178 @@
+"""Read the types of MLIR: ``tensor<2x?xf32>``, ``memref<4xf32, strided<[1]>>``, ``vector<4xi8>``, ``index``. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runners.core.mlir.brackets import SKIPPED, find_closing, partition
+
+DYNAMIC = -1
+"""The extent ``?``."""
+MAX_RANK = 64
+"""Maximum number of dimensions. No program has as many, and work on a shape may grow with their square."""
+MAX_DIGITS = 18
+"""Maximum number of digits of an extent, which is a signed integer of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    element: str
+
+    def __str__(self) -> str:
+        return self.element
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor of the builtin dialect, or of the torch dialect: ``!torch.vtensor<[2,?],f32>``."""
+
+    shape: tuple[int, ...]
+    element: str
+    encoding: str = ""
+    name: str = "tensor"
+
+    def __str__(self) -> str:
+        if self.name == "tensor":
+            return f"tensor<{_write_extents(self.shape)}{self.element}{self.encoding and f', {self.encoding}'}>"
+        extents = ",".join("?" if extent == DYNAMIC else str(extent) for extent in self.shape)
+        return f"{self.name}<[{extents}],{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MemRefType:
+    shape: tuple[int, ...]
+    element: str
+    layout: str = ""
+    """Layout and memory space."""
+
+    def __str__(self) -> str:
+        return f"memref<{_write_extents(self.shape)}{self.element}{self.layout and f', {self.layout}'}>"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    shape: tuple[int, ...]
+    element: str
+
+    def __str__(self) -> str:
+        return f"vector<{_write_extents(self.shape)}{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherType:
+    """A type that is only recognised: of a dialect, an alias, a tuple, or without rank."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ShapedType: TypeAlias = TensorType | MemRefType | VectorType
+Type: TypeAlias = ShapedType | ScalarType | OtherType
+
+_SCALAR = r"(?:index|none|tf32|bf16|[su]?i\d+|f\d+(?:E\w+)?)"
+_OPENING = r"(?:\b(?:tensor|memref|vector|complex|tuple)<|![\w.$-]+<?)"
+_FOUND = re.compile(rf"{SKIPPED}|(?P<type>{_OPENING}|(?<![\w.@#%]){_SCALAR}(?![\w.]))")
+_WHOLE_SCALAR, _WHOLE_OPENING = re.compile(_SCALAR), re.compile(_OPENING)
+_DIMENSION = re.compile(r"\s*(\d{1,18}|\?)\s*x\s*")
+_ELEMENT = re.compile(r"!?[A-Za-z_][\w.$]*(?:<.*>)?", re.S)
+_TORCH = re.compile(r"\s*\[(?P<shape>[\d?,\s]*)\],\s*(?P<element>[A-Za-z]\w*)\s*")
+_TORCH_NAMES = frozenset({"!torch.vtensor", "!torch.tensor"})
+
+
+def parse_type(text: str) -> Type | None:
+    """Return the type that a text is. None for any other text."""
+    bare = text.strip()
+    if _WHOLE_SCALAR.fullmatch(bare):
+        return ScalarType(bare)
+    begin = _WHOLE_OPENING.match(bare)
+    if begin is None:
+        return None
+    end = begin.end() - 1
+    if begin[0].endswith("<"):
+        end = find_closing(bare, end)
+    if end != len(bare) - 1:
+        return None
+    name, inside = begin[0].removesuffix("<"), bare[begin.end() : end]
+    if name in _TORCH_NAMES and (found := _TORCH.fullmatch(inside)):
+        extents = [one.strip() for one in found["shape"].split(",") if one.strip()]
+        shape = _read_extents(extents) if all(one == "?" or one.isdecimal() for one in extents) else None
+        return OtherType(bare) if shape is None else TensorType(shape, found["element"], name=name)
+    return _parse_shaped(name, inside) or OtherType(bare)
+
+
+def _parse_shaped(name: str, inside: str) -> ShapedType | None:
+    extents, at = [], 0
+    while found := _DIMENSION.match(inside, at):
+        extents.append(found[1])
+        at = found.end()
+    element, _, rest = partition(inside[at:].strip(), ",")
+    shape = _read_extents(extents)
+    if shape is None or not _ELEMENT.fullmatch(element):
+        return None
+    match name:
+        case "tensor":
+            return TensorType(shape, element, rest)
+        case "memref":
+            return MemRefType(shape, element, rest)
+        case "vector" if not rest:
+            return VectorType(shape, element)
+        case _:
+            return None
+
+
+def _read_extents(extents: Sequence[str]) -> tuple[int, ...] | None:
+    if len(extents) > MAX_RANK or any(len(one) > MAX_DIGITS for one in extents):
+        return None
+    return tuple(DYNAMIC if one == "?" else int(one) for one in extents)
+
+
+def _write_extents(shape: Sequence[int]) -> str:
+    return "".join(f"{'?' if extent == DYNAMIC else extent}x" for extent in shape)
+
+
+def locate_types(text: str, begin: int = 0) -> Iterator[tuple[int, int, Type | None]]:
+    """Yield begin, end and value of the outermost types of a text. A type without an end takes all the rest."""
+    at = begin
+    while found := _FOUND.search(text, at):
+        at = found.end()
+        if not found["type"]:
+            continue
+        if found[0].endswith("<"):
+            at = find_closing(text, at - 1) + 1 or len(text)
+        yield found.start(), at, parse_type(text[found.start() : at])
+
+
+def find_types(text: str, begin: int = 0) -> Iterator[Type]:
+    """Yield the outermost types of a text in their order."""
+    yield from (kind for _, _, kind in locate_types(text, begin) if kind is not None)
+
+
+def match_type(text: str, at: int) -> tuple[Type, int] | None:
+    """Return the type that begins at an offset, or after blanks there, and its end. None for any other text."""
+    begin, end, kind = next(locate_types(text, at), (at, at, None))
+    return None if kind is None or text[at:begin].strip() else (kind, end)
+
+
+def replace_types(text: str, write: Callable[[Type], str | None]) -> str:
+    """Return the text with each outermost type written anew. None leaves a type as it is."""
+    kept, at = [], 0
+    for begin, end, kind in locate_types(text):
+        written = None if kind is None else write(kind)
+        if written is not None:
+            kept += [text[at:begin], written]
+            at = end
+    return "".join((*kept, text[at:]))
+
+
+def remove_types(text: str) -> str:
+    """Return the text with a blank instead of each type."""
+    kept, at = [], 0
+    for begin, end, _ in locate_types(text):
+        kept.append(text[at:begin])
+        at = end
+    return " ".join((*kept, text[at:]))
