@@ -16,6 +16,8 @@ from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.types import WRAP, Repair
+from runners.core.mlir.brackets import count_opened, find_closing, split_list
+from runners.core.mlir.operations import list_results, split_types
 
 MAX_FRAGMENT_CHARS = 20_000
 MAX_OPERATIONS = 60
@@ -132,23 +134,14 @@ def _split_operations(text: str) -> tuple[list[str], list[str], tuple[str, str] 
             operations.append(row)
         else:
             operations[-1] = f"{operations[-1]}\n{row}"
-        bare = _STRING.sub("", row)
-        depth += sum(bare.count(one) for one in "({[") - sum(bare.count(one) for one in ")}]")
+        depth += count_opened(row)
     whole = not depth and 0 < len(operations) <= MAX_OPERATIONS
     return (aliases, operations, ending) if whole else None
 
 
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
-
-
-def _list_results(operation: str) -> list[str]:
-    """Return the results of an operation: ``%0#0`` and ``%0#1`` for ``%0:2``."""
+def _list_results(operation: str) -> tuple[str, ...]:
     found = _RESULTS.match(operation)
-    names: list[str] = []
-    for one in found["names"].split(",") if found else ():
-        name, _, count = one.strip().partition(":")
-        names += [f"{name}#{at}" for at in range(min(int(count), 100))] if count else [name]
-    return names
+    return list_results(found["names"]) if found else ()
 
 
 def _get_body(operation: str) -> str:
@@ -175,13 +168,13 @@ def _list_operand_types(operation: str) -> dict[str, str]:
     body = _get_body(operation)
     types: dict[str, str] = {}
     for found in islice(_CLAUSE.finditer(body), MAX_CLAUSES):
-        end = _find_close(body, found.end())
-        kinds = split_types(body[found.end() : end])
+        end = find_closing(body, found.start())
+        kinds = split_list(body[found.end() : end if end >= 0 else len(body)])
         values = [one.strip() for one in found["values"].split(",")]
         if len(kinds) == len(values):
             types.update(zip(values, kinds, strict=True))
     takes, _ = _read_trailing(body)
-    if takes is None:
+    if not takes:
         return types
     generic = _GENERIC.match(body.lstrip())
     if not generic:
@@ -200,77 +193,13 @@ _INDICES = re.compile(r"(?<=[\w\]) ])\[[^\[\]\n]{0,400}\]")
 """Offsets and sizes after an operand: ``%t[%i, 0]``."""
 
 
-def _list_result_types(operation: str, count: int) -> list[str] | None:
+def _list_result_types(operation: str, count: int) -> Sequence[str] | None:
     """Return the types of the results; None if the operation gives another number of types."""
     _, gives = _read_trailing(_get_body(operation))
-    return gives if gives is not None and len(gives) == count else None
+    return gives if len(gives) == count else None
 
 
-def _read_trailing(body: str) -> tuple[list[str] | None, list[str] | None]:
-    """Return the types of operands and results after an operation: ``: (T) -> R``, ``: T to R``, ``: T``."""
-    at = _find_last_colon(body)
-    text = body[at + 1 :].strip() if at >= 0 else ""
-    head, arrow, tail = _split_top(text, "->") if text else ("", "", "")
-    if not text:
-        _, arrow, tail = _split_top(body, "->")
-        return None, split_types(_strip_parentheses(tail)) if arrow else None
-    if arrow:
-        return split_types(_strip_parentheses(head)), split_types(_strip_parentheses(tail))
-    head, into, tail = _split_top(text, " to ")
-    head, into, tail = (head, into, tail) if into else _split_top(text, " into ")
-    if into:
-        return split_types(head), split_types(tail)
-    kinds = split_types(text)
-    return kinds, kinds[-1:]
-
-
-def _strip_parentheses(text: str) -> str:
-    bare = text.strip()
-    return bare[1:-1] if bare.startswith("(") and _find_close(bare, 1) == len(bare) - 1 else bare
-
-
-_PAIR = {"(": ")", "[": "]", "{": "}", "<": ">"}
-
-
-def _walk(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the offset, the character and the depth of brackets, outside strings and arrows."""
-    depth, quoted = 0, False
-    for at, char in enumerate(text):
-        if char == '"':
-            quoted = not quoted
-        if quoted:
-            continue
-        if char == ">" and text[at - 1 : at] == "-":
-            yield at, char, depth
-            continue
-        if char in ")]}>":
-            depth -= 1
-        yield at, char, depth
-        if char in _PAIR:
-            depth += 1
-
-
-def _find_close(text: str, begin: int) -> int:
-    """Return the offset of the bracket that closes the one before ``begin``, or the end of the text."""
-    return next((begin + at for at, char, depth in _walk(text[begin:]) if depth < 0), len(text))
-
-
-def _find_last_colon(text: str) -> int:
-    """Return the offset of the last colon outside brackets; -1 without one."""
-    return max((at for at, char, depth in _walk(text) if char == ":" and not depth), default=-1)
-
-
-def _split_top(text: str, mark: str) -> tuple[str, str, str]:
-    """Partition a text at the first ``mark`` outside brackets."""
-    at = next((at for at, _, depth in _walk(text) if not depth and text.startswith(mark, at)), -1)
-    return (text[:at].strip(), mark, text[at + len(mark) :].strip()) if at >= 0 else (text, "", "")
-
-
-def split_types(text: str) -> list[str]:
-    """Return the types of a list: ``tensor<2x3xf32>, vector<4xi8>``."""
-    types, begin = [], 0
-    for at, char, depth in _walk(text):
-        if char == "," and not depth:
-            types.append(text[begin:at].strip())
-            begin = at + 1
-    return [one for one in (*types, text[begin:].strip()) if one]
+def _read_trailing(body: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the types of operands and results after an operation. Of a list for both, the last is the result's."""
+    _, takes, gives = split_types(body)
+    return (gives, gives[-1:]) if takes is None else (takes, gives)

@@ -68,7 +68,7 @@ def find_marks(text: str, mark: str) -> Iterator[int]:
 
 
 def split_list(text: str, mark: str = ",") -> list[str]:
-    """Return the parts of a list that are not empty, without blanks around them: ``tensor<2x3xf32>, vector<4xi8>``."""
+    """Return the parts of a list without blanks around them: ``tensor<2x3xf32>, vector<4xi8>``. No part is empty."""
     begin, parts = 0, []
     for at in find_marks(text, mark):
         parts.append(text[begin:at].strip())

@@ -59,10 +59,10 @@ class Operation:
     attributes: str
     """The text between the name and the types, without regions."""
     regions: tuple[Region, ...]
-    takes: tuple[str, ...]
-    """The types of the operands. Empty if they are those of the results, or are not written."""
+    takes: tuple[str, ...] | None
+    """The types of the operands. None if one list has the types of operands and results."""
     types: tuple[str, ...]
-    """The types of the results, or of operands and results together."""
+    """The types of the results, or that list."""
     text: str
     """The whole operation, without comments."""
     at: int = 0
@@ -148,10 +148,11 @@ def _cut_regions(text: str) -> tuple[str, tuple[Region, ...]]:
     return "".join((*kept, text[at:])), tuple(regions)
 
 
-def split_types(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def split_types(text: str) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
     """Return the text before the types of an operation, the types of its operands, and those of its results.
 
-    They are written ``: (T, U) -> R``, ``: T to R``, ``: T into R``, ``: T`` or ``-> R``.
+    They are written ``: (T, U) -> R``, ``: T to R``, ``: T into R`` or ``-> R``. For ``: T, U``, one list for both,
+    the types of the operands are None.
     """
     head, colon, tail = rpartition(text, ":")
     if not colon:
@@ -161,7 +162,7 @@ def split_types(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         before, found, after = partition(tail, mark)
         if found:
             return head, tuple(_list_types(before)), tuple(_list_types(after))
-    return head, (), tuple(_list_types(tail))
+    return head, None, tuple(_list_types(tail))
 
 
 def _list_types(text: str) -> list[str]:

@@ -16,6 +16,9 @@ MAX_RANK = 64
 MAX_DIGITS = 18
 """Maximum number of digits of an extent, which is a signed integer of 64 bits."""
 
+MAX_TYPE_CHARS = 2_000
+"""Maximum length of a type that is read at a given place. A text may have an open bracket at each of many places."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
@@ -78,6 +81,7 @@ _SCALAR = r"(?:index|none|tf32|bf16|[su]?i\d+|f\d+(?:E\w+)?)"
 _OPENING = r"(?:\b(?:tensor|memref|vector|complex|tuple)<|![\w.$-]+<?)"
 _FOUND = re.compile(rf"{SKIPPED}|(?P<type>{_OPENING}|(?<![\w.@#%]){_SCALAR}(?![\w.]))")
 _WHOLE_SCALAR, _WHOLE_OPENING = re.compile(_SCALAR), re.compile(_OPENING)
+_BLANK = re.compile(r"\s*")
 _DIMENSION = re.compile(r"\s*(\d{1,18}|\?)\s*x\s*")
 _ELEMENT = re.compile(r"!?[A-Za-z_][\w.$]*(?:<.*>)?", re.S)
 _TORCH = re.compile(r"\s*\[(?P<shape>[\d?,\s]*)\],\s*(?P<element>[A-Za-z]\w*)\s*")
@@ -154,8 +158,17 @@ def find_types(text: str, begin: int = 0) -> Iterator[Type]:
 
 def match_type(text: str, at: int) -> tuple[Type, int] | None:
     """Return the type that begins at an offset, or after blanks there, and its end. None for any other text."""
-    begin, end, kind = next(locate_types(text, at), (at, at, None))
-    return None if kind is None or text[at:begin].strip() else (kind, end)
+    blank = _BLANK.match(text, at)
+    begin = blank.end() if blank else at
+    found = next(locate_types(text[begin : begin + MAX_TYPE_CHARS]), None)
+    return (found[2], begin + found[1]) if found and found[2] and not found[0] else None
+
+
+def match_static_shape(text: str, at: int) -> tuple[int, ...] | None:
+    """Return the shape of the type at an offset. None for other text, and for a shape with a dynamic extent."""
+    found = match_type(text, at)
+    kind = found[0] if found else None
+    return None if isinstance(kind, ScalarType | OtherType | None) or DYNAMIC in kind.shape else kind.shape
 
 
 def replace_types(text: str, write: Callable[[Type], str | None]) -> str:

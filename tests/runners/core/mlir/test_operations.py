@@ -70,7 +70,7 @@ def test_a_region_without_a_block_has_no_arguments() -> None:
         ("(%a) : (f32, i8) -> (i1)", ("(%a)", ("f32", "i8"), ("i1",))),
         ("%a : f32 to f64", ("%a", ("f32",), ("f64",))),
         ("%a into %b[0] : f32 into f64", ("%a into %b[0]", ("f32",), ("f64",))),
-        ("%a, %b : i1, f32", ("%a, %b", (), ("i1", "f32"))),
+        ("%a, %b : i1, f32", ("%a, %b", None, ("i1", "f32"))),
         ("outs(%a : f32) -> tensor<f32, #a<b: c>>", ("outs(%a : f32)", (), ("tensor<f32, #a<b: c>>",))),
         ("{a = array<i64: 1>}", ("{a = array<i64: 1>}", (), ())),
         ('"a : f32"', ('"a : f32"', (), ())),

@@ -14,6 +14,7 @@ from runners.core.mlir.types import (
     Type,
     VectorType,
     find_types,
+    match_static_shape,
     match_type,
     parse_type,
     remove_types,
@@ -78,4 +79,6 @@ def test_a_type_is_read_at_its_place() -> None:
     text = "a : tensor<4xf32> b"
     assert match_type(text, 3) == (TensorType((4,), "f32"), len("a : tensor<4xf32>"))
     assert match_type(text, 0) is None
+    assert match_static_shape(text, 3) == (4,)
+    assert match_static_shape("tensor<?xf32>", 0) is None
     assert match_type(text, len(text)) is None
