@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.notations.rule import EARLIEST, TYPE, VALUE, Notation, find_dialect, read_shape
 
 _TOSA_WIDTHS = {"multiplier": "i32", "shift": "i8"}
@@ -100,7 +101,7 @@ def _read_array(text: str) -> list[str] | None:
 
 def _read_element(kind: str) -> str:
     shape = read_shape(kind)
-    return shape[2] if shape is not None and re.fullmatch(r"i\d+|b?f\d+", shape[2]) else ""
+    return shape.element if shape is not None and re.fullmatch(r"i\d+|b?f\d+", shape.element) else ""
 
 
 def _drop(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
@@ -244,12 +245,12 @@ def _write_fully_connected(one: _Operation) -> str | None:
     Later rules write its parts in the forms of the release.
     """
     shapes = [read_shape(kind) for kind in (*one.types, one.to)]
-    sizes = [shape[1] for shape in shapes if shape is not None]
+    sizes = [shape.shape for shape in shapes if shape is not None]
     if len(one.operands) != 3 or len(sizes) != 4 or any(len(sizes[at]) != 2 for at in (0, 1, 3)):
         return None
-    (rows, depth), (units, _) = sizes[0], sizes[1]
-    if not all(size.isdigit() for size in (rows, depth, units)):
+    if DYNAMIC in (*sizes[0], sizes[1][0]):
         return None
+    rows, depth, units = map(str, (*sizes[0], sizes[1][0]))
     stem = "%tosa_" + re.sub(r"\W", "_", one.result.lstrip("%"))
     given, weight, to = (_widen(kind) for kind in (one.types[0], one.types[1], one.to))
     attributes = {
