@@ -19,6 +19,7 @@ def signature(arguments: str, name: str = "f") -> str:
         ("%a : tensor<f16>, %b: tensor<3xi64>", ["f16=0.5", "3xi64=1"]),
         ('%a: tensor<2xbf16> {iree.abi.name = "x", other = [1, 2]}, %b: f32, %c: i32', ["2xbf16=0.5", "0.5", "1"]),
         ("%a: !torch.vtensor<[2,3],f32>, %b: !torch.vtensor<[],si64>", ["2x3xf32=0.5", "i64=1"]),
+        ("%a: tensor<2xf32> {m = affine_map<(d0) -> (d0)>}, %b: f32", ["2xf32=0.5", "0.5"]),
         ("%a: tensor<4xf32>,\n      %b: tensor<5xui8>", ["4xf32=0.5", "5xui8=1"]),
     ],
 )
