@@ -17,6 +17,8 @@ from itertools import islice
 
 import msgspec
 
+from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.types import TensorType, match_static_shape, parse_type
 from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
@@ -27,7 +29,7 @@ operations after each of them, characters of a region."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
-    r"(?P<type>tensor<(?:(?:\d{1,9}|\?)x){0,8}(?P<element>f16|bf16|f32|f64|i\d{1,2})>)[ \t]*$",
+    r"(?P<type>tensor<[^\n]{1,400}>)[ \t]*$",
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"^[ \t]*(?:func|util)\.func\b", re.MULTILINE)
@@ -35,10 +37,10 @@ _OPERATION = re.compile(r"^[ \t]*(?:%[^\n=]{1,200}=[ \t]*)?\"?(?P<name>[a-z_]{1,
 _ADDS = re.compile(
     r"linalg\.(?:\w*matmul\w*|conv_\w+|depthwise_conv_\w+|pooling_\w+|matvec|vecmat|batch_matvec|dot|\w*mmt4d|reduce)"
 )
+_ELEMENT = re.compile(r"f16|bf16|f32|f64|i\d{1,2}")
 _OUTS = re.compile(r"\bouts\([ \t]*(?P<names>[^:)]{1,400}):")
 _INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
 _BLOCK = re.compile(r"\^\w{1,40}\((?P<arguments>[^)]{1,2000})\)[ \t]*:")
-_COMMENT = re.compile(r"//[^\n]*")
 
 _FLOATS = {
     "f16": ("0x7BFF", "0xFBFF"),
@@ -116,13 +118,15 @@ def find_unwritten(testcase: Testcase) -> Unwritten | None:
     for file, text in testcase.files.items():
         if not file.endswith(".mlir") or len(text) > MAX_CHARS:
             continue
-        # Comments become blanks, so that offsets do not change.
-        code = _COMMENT.sub(lambda found: " " * len(found[0]), text)
+        code = blank_comments(text)
         for empty in islice(_EMPTY.finditer(code), MAX_EMPTY):
+            kind = parse_type(empty["type"])
+            if not isinstance(kind, TensorType) or not _ELEMENT.fullmatch(kind.element):
+                continue
             for operation, at in _find_readers(code, empty):
                 return Unwritten(
                     operation=operation, file=file, line=code.count("\n", 0, at) + 1, name=empty["name"],
-                    _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=empty["element"],
+                    _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=kind.element,
                     _sizes=empty["sizes"].strip(),
                 )  # fmt: skip
     return None
@@ -163,7 +167,7 @@ def _does_read(operation: str, code: str, place: tuple[int, int, int], name: str
 
 _INSERT = re.compile(
     rf"(?P<to>{_VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{_VALUE}[ \t]+into[ \t]+(?P<into>{_VALUE})\["
-    r"[^:\n]{1,400}:[ \t]*tensor<(?P<part>(?:\d{1,9}x)+)\w+>[ \t]+into[ \t]+tensor<(?P<whole>(?:\d{1,9}x)+)\w+>"
+    r"[^:\n]{1,400}:(?P<part>[^\n]{1,400}?)[ \t]into[ \t](?P<whole>[^\n]{1,400})"
 )
 
 
@@ -173,10 +177,10 @@ def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
     found = _INSERT.search(code, start, stop)
     if found is None or found["into"] != name:
         return False
-    part, whole = (math.prod(map(int, found[key].split("x")[:-1])) for key in ("part", "whole"))
+    part, whole = (match_static_shape(found[key], 0) for key in ("part", "whole"))
     at = max(start, code.rfind("return", start, end))
     returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
-    return part < whole and returned is not None
+    return bool(part and whole and returned) and math.prod(part or ()) < math.prod(whole or ())
 
 
 def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:

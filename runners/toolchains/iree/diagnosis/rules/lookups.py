@@ -13,6 +13,8 @@ from itertools import islice
 
 import msgspec
 
+from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.types import match_static_shape
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.rules.operation_rules import (
     MAX_CHARS,
@@ -24,9 +26,7 @@ from runners.toolchains.iree.diagnosis.rules.operation_rules import (
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
 
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_EXTRACT = re.compile(
-    rf"\b(?P<operation>tensor\.extract)\s+{_VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:\s*tensor<(?P<shape>(?:\d{{1,9}}x)+)\w+>"
-)
+_EXTRACT = re.compile(rf"\b(?P<operation>tensor\.extract)\s+{_VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:")
 _INPUT = re.compile(r"^--input=(?P<type>(?:\d{1,9}x)+[su]?i\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 _BRANCH = re.compile(r"\bscf\.(?:if|for|while|index_switch)\b|\bcf\.")
 
@@ -36,12 +36,12 @@ def find_lookup(testcase: Testcase) -> Fault | None:
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
-    bare = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), testcase.files[sources[0]])
+    bare = blank_comments(testcase.files[sources[0]])
     if len(bare) > MAX_CHARS or _BRANCH.search(bare):
         return None  # a branch may not be reached
     given = find_inputs(bare, testcase)
     for found in islice(_EXTRACT.finditer(bare), MAX_OPERATIONS):
-        extents = [int(size) for size in found["shape"].split("x")[:-1]]
+        extents = match_static_shape(bare, found.end()) or ()
         for axis, (name, extent) in enumerate(zip(found["at"].split(","), extents, strict=False)):
             word = given.get(_trace_index(bare, found.start(), name.strip()), "")
             values = _INPUT.match(word)

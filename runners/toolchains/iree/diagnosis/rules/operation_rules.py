@@ -27,6 +27,8 @@ from itertools import islice
 import msgspec
 
 from runners.core.findings import Rule
+from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.types import OtherType, match_type
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 
@@ -81,17 +83,12 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
 
 
 def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
-    bare = _blank_comments(text)
+    bare = blank_comments(text)
     yield from _find_parallel_writes(text, bare)
     yield from _find_zero_divisors(text, bare, testcase)
     yield from _find_far_shifts(text, bare, testcase)
     yield from _find_casts_out_of_range(text, bare, testcase)
     yield from _find_free_orders(text, bare)
-
-
-def _blank_comments(text: str) -> str:
-    """Replace comments by blanks, so that offsets do not change."""
-    return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
 
 
 # ---------------------------------------------------------------------------- one element, written by many iterations
@@ -181,7 +178,7 @@ def _find_free_orders(text: str, bare: str) -> Iterator[_Breach]:
 # ---------------------------------------------------------------------------- division by zero
 
 _DIVISION = re.compile(
-    rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*(?:tensor<|i\d|index)"
+    rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:"
 )
 _FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)")
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
@@ -216,15 +213,13 @@ def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_B
         )
 
 
-_SHIFT = re.compile(
-    rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*"
-    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
-)
+_SHIFT = re.compile(rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:")
 
 
 def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
     for found, word, literal in _list_given(_SHIFT, bare, testcase):
-        near = replace_numbers(literal["values"], partial(_drop_far, int(found["bits"])))
+        bits = _find_bits(bare, found.end())
+        near = replace_numbers(literal["values"], partial(_drop_far, bits)) if bits else literal["values"]
         if near == literal["values"]:
             continue
         yield _Breach(
@@ -232,27 +227,33 @@ def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Brea
             at=found.start("name"),
             rule=Rule.SHIFT_TOO_FAR,
             of=(given_input := word.partition("=")[2][:80]),
-            words=f"shifts by {found['bits']} bits or further, which is undefined: the input {given_input}",
+            words=f"shifts by {bits} bits or further, which is undefined: the input {given_input}",
             instead="zeros in the place of such amounts",
             text=text,
             inputs={word: f"--input={literal['type']}={near}"},
         )
 
 
+def _find_bits(bare: str, at: int) -> int | None:
+    """Return the width of the integers of the type at an offset. None for any other text."""
+    kind, _ = match_type(bare, at) or (None, 0)
+    element = "" if kind is None or isinstance(kind, OtherType) else kind.element
+    return int(element[1:]) if re.fullmatch(r"i\d{1,2}", element) else None
+
+
 def _drop_far(bits: int, amount: int) -> int:
     return amount if 0 <= amount < bits else 0
 
 
-_CAST = re.compile(
-    rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{_VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s+"
-    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
-)
+_CAST = re.compile(rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{_VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w.])", re.I)
 
 
 def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
     for found, word, literal in _list_given(_CAST, bare, testcase, _FLOAT_INPUT):
-        held = _NUMBER.sub(partial(_keep_in_range, int(found["bits"]), found["sign"] == "s"), literal["values"])
+        bits = _find_bits(bare, found.end())
+        keep = partial(_keep_in_range, bits or 0, found["sign"] == "s")
+        held = _NUMBER.sub(keep, literal["values"]) if bits else literal["values"]
         if held == literal["values"]:
             continue
         yield _Breach(
@@ -260,7 +261,7 @@ def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterat
             at=found.start("name"),
             rule=Rule.CAST_OUT_OF_RANGE,
             of=(given_input := word.partition("=")[2][:80]),
-            words=f"casts to {found['bits']} bits, which cannot hold each value of the input {given_input}",
+            words=f"casts to {bits} bits, which cannot hold each value of the input {given_input}",
             instead="zeros in the place of such values",
             text=text,
             inputs={word: f"--input={literal['type']}={held}"},

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from runners.core.mlir.brackets import partition, remove_comments
+from runners.core.mlir.types import match_static_shape
 from runners.core.protocol import Testcase, TestcaseKind
 
 MAX_LINES = 5_000
@@ -32,14 +34,11 @@ _ALONE = re.compile(rf"^\s*(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VAL
 _SUM = re.compile(
     rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>addi|subi|muli)\s+(?P<a>{_VALUE})\s*,\s*(?P<b>{_VALUE})\s*:"
 )
-_ACCESS = re.compile(
-    r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:\s*tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
-)
+_ACCESS = re.compile(r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:")
 _SLICE = re.compile(
     r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
-    r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
+    r"\s*\[(?P<strides>[^\]\n]+)\]\s*:"
 )
-"""A slice, with the shape of the tensor from which it is taken or into which it is inserted."""
 _LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
 _OPERATORS = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
@@ -123,7 +122,7 @@ def _list_straight_lines(lines: Sequence[str], start: int) -> Iterator[tuple[int
     """List the lines of the body that every call runs: those outside the regions of operations."""
     depth = 0
     for at in range(start, len(lines)):
-        line = lines[at].partition("//")[0]
+        line = remove_comments(lines[at])
         if at > start and depth == 1:
             yield at, line
         depth += line.count("{") - line.count("}")
@@ -158,7 +157,7 @@ class _Shown:
 
 def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     if found := _ACCESS.search(line):
-        extents = [int(size) for size in found["shape"].split("x")[:-1]]
+        extents = match_static_shape(line, found.end()) or ()
         names = [name.strip() for name in found["at"].split(",")]
         for axis, (name, extent) in enumerate(zip(names, extents, strict=False)):
             if name in known and not 0 <= known[name] < extent and extent > 0:
@@ -171,7 +170,8 @@ def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Sh
 
 def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     """Find the offsets, by name, with which a slice exceeds its tensor, although a slice from 0 on would fit."""
-    extents = [int(size) for size in found["shape"].split("x")[:-1]]
+    part, into, whole = partition(found.string[found.end() :], " into ")
+    extents = match_static_shape(whole if into else part, 0) or ()
     offsets, sizes, strides = (
         [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")
     )
