@@ -180,7 +180,9 @@ def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
     part, whole = (match_static_shape(found[key], 0) for key in ("part", "whole"))
     at = max(start, code.rfind("return", start, end))
     returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
-    return bool(part and whole and returned) and math.prod(part or ()) < math.prod(whole or ())
+    if part is None or whole is None or returned is None:
+        return False
+    return math.prod(part) < math.prod(whole)
 
 
 def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:
