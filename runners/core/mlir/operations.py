@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 from runners.core.mlir.brackets import (
     SKIPPED,
@@ -138,14 +139,21 @@ def _cut_regions(text: str) -> tuple[str, tuple[Region, ...]]:
         inner = text[found.end() : end]
         if end < 0:
             break
-        kept.append(text[at : end + 1])
+        is_region = "%" in inner or inner.lstrip().startswith("^")
+        kept.append(_drop_word(text[at : found.start()]) if is_region else text[at : end + 1])
         at = end + 1
-        if "%" in inner or inner.lstrip().startswith("^"):
-            kept[-1] = kept[-1].removesuffix(f"{{{inner}}}")
+        if is_region:
             block = _BLOCK.match(inner)
             named = _USE.findall(block["arguments"] or "") if block else ()
             regions.append(Region(tuple(named), inner[block.end() if block else 0 :]))
     return "".join((*kept, text[at:])), tuple(regions)
+
+
+def _drop_word(text: str) -> str:
+    """Return the text before a region without the word for the region, such as ``else``."""
+    bare = text.rstrip()
+    rest = bare.rstrip(ascii_lowercase + "_")
+    return rest if rest[-1:].isspace() and bare[len(rest) :] not in ("index", "none") else text
 
 
 def split_types(text: str) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:

@@ -58,8 +58,9 @@ def test_text_that_is_no_operation_has_no_name(text: str) -> None:
 
 
 def test_a_region_without_a_block_has_no_arguments() -> None:
-    operation = parse_operation("scf.if %c {\n  %0 = a.b : i32\n} else {\n  a.c %d : i32\n}")
+    operation = parse_operation("%1 = scf.if %c -> (i32) {\n  %0 = a.b : i32\n} else {\n  a.c %d : i32\n}")
     assert operation is not None
+    assert operation.types == ("i32",)
     assert operation.regions == (Region((), "\n  %0 = a.b : i32\n"), Region((), "\n  a.c %d : i32\n"))
     assert operation.operands == ("%c",)
 

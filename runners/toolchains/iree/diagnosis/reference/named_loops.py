@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.types import TensorType, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS
 from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 
@@ -161,22 +162,22 @@ _STRUCTURED = re.compile(
     rf"\s*+(?P<to>{_VALUE})\s*+=\s*+linalg\.(?P<name>\w+)\s*+(?:\{{\s*+(?P<short>[a-z]+\.\w+)\s*+\}}\s*+)?"
     r"(?:(?:kind\s*+=\s*+#linalg\.elementwise_kind)?<(?P<kind>\w+)>\s*+)?"
     r"(?:indexing_maps\s*+=\s*+\[(?P<maps>[^\[\]]*)\]\s*+)?"
-    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{_VALUE})\s*+:\s*+tensor<(?P<type>[^<>]*)>\s*+\)\s*+"
+    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{_VALUE})\s*+:(?P<type>[^()]*)\)\s*+"
     r"(?:(?:dimensions|permutation)\s*+=\s*+\[(?P<listed>[\d,\s]*)\])?\s*+"
-    r"(?:\((?P<elements>[^()]*)\)\s*+\{(?P<body>[^{}]*)\})?\s*+(?:->\s*+tensor<[^<>]*>)?\s*+$"
+    r"(?:\((?P<elements>[^()]*)\)\s*+\{(?P<body>[^{}]*)\})?\s*+(?:->[^(){}]*)?$"
 )
 
 
 def write_generic(text: str) -> str:
     """Return the equivalent ``linalg.generic``. Other operations, and unknown forms, are unchanged."""
     found = _STRUCTURED.match(text)
-    if found is None:
+    to = parse_type(found["type"]) if found else None
+    if found is None or not isinstance(to, TensorType):
         return text
-    extents = found["type"].split("x")[:-1]
-    element = found["type"].rpartition("x")[2]
+    element = to.element
     listed = [int(one) for one in re.findall(r"\d+", found["listed"] or "")]
     inputs = [one.strip() for one in found["ins"].split(",")]
-    rank, name = len(extents), found["kind"] or found["name"]
+    rank, name = len(to.shape), found["kind"] or found["name"]
     if found["maps"] is not None:
         return _write_contraction(found, element)
     match name:
@@ -257,8 +258,8 @@ def _join(
     return (
         f"{found['to']} = linalg.generic "
         f"{{indexing_maps = [{', '.join(maps)}], iterator_types = [{', '.join(kinds)}]}} "
-        f"ins({found['ins']} : {found['types']}) outs({found['outs']} : tensor<{found['type']}>) "
-        f"{{\n^bb0({arguments}):\n{body}\n}} -> tensor<{found['type']}>"
+        f"ins({found['ins']} : {found['types']}) outs({found['outs']} : {found['type']}) "
+        f"{{\n^bb0({arguments}):\n{body}\n}} -> {found['type'].strip()}"
     )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from runners.core.mlir.operations import Region
+from runners.core.mlir.types import DYNAMIC
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
@@ -26,8 +28,6 @@ from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_
 from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
 from runners.toolchains.iree.diagnosis.reference.statements import (
-    DYNAMIC,
-    Region,
     Statement,
     UndefinedResult,
     iterate_statements,

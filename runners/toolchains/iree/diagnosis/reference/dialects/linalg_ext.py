@@ -9,17 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import sort
 from runners.toolchains.iree.diagnosis.reference.excluded import check_places
-from runners.toolchains.iree.diagnosis.reference.statements import (
-    DYNAMIC,
-    Statement,
-    UndefinedResult,
-    require_integers,
-)
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult, require_integers
 from runners.toolchains.iree.diagnosis.reference.tensors import Index, Values, check_steps, find_place, list_elements
 
 _OPERANDS = re.compile(r"\b(ins|outs)\(([^:()]*):")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
 from runners.toolchains.iree.diagnosis.reference.excluded import (
@@ -20,7 +21,7 @@ from runners.toolchains.iree.diagnosis.reference.excluded import (
     WrongExtent,
     check_index,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import DYNAMIC, Statement, UndefinedResult, read_integers
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult, read_integers
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 _LISTED = re.compile(r"\[([-\d,\s%\w$.#]*)\]")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.diagnosis.reference.definitions import is_known
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import NOTHING, Call, Listed, Run
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.elementwise import ELEMENTS
@@ -16,7 +17,7 @@ from runners.toolchains.iree.diagnosis.reference.dialects.torch.networks import 
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.onnx import run_onnx
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.places import PLACES
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.reductions import REDUCTIONS
-from runners.toolchains.iree.diagnosis.reference.statements import DYNAMIC, Statement, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 
