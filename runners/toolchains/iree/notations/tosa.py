@@ -6,11 +6,12 @@ are written in the line of their operation, so that later lines keep their numbe
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.core.mlir.types import DYNAMIC
+from runners.core.mlir.types import DYNAMIC, TensorType, match_type
 from runners.toolchains.iree.notations.rule import EARLIEST, TYPE, VALUE, Notation, find_dialect, read_shape
 
 _TOSA_WIDTHS = {"multiplier": "i32", "shift": "i8"}
@@ -185,7 +186,7 @@ def _write_accumulator(one: _Operation) -> str | None:
 
 _CONSTANT = (
     r"^[ \t]*{name} = (?:\"tosa\.const\"\(\) ?<?\{{values? = |arith\.constant )"
-    r"dense<(?P<items>[^<>]{{0,4000}})> ?: ?tensor<(?P<shape>(?:\d{{1,9}}x){{0,8}})i\d+>"
+    r"dense<(?P<items>[^<>]{{0,4000}})> ?:"
 )
 
 
@@ -195,9 +196,10 @@ def _read_constant(one: _Operation, place: int) -> list[str] | None:
     if len(written) != 1:
         return None
     items = re.findall(r"-?\d+", written[0]["items"])
-    count = 1
-    for size in written[0]["shape"].split("x")[:-1]:
-        count *= int(size)
+    kind, _ = match_type(one.text, written[0].end()) or (None, 0)
+    if not isinstance(kind, TensorType) or DYNAMIC in kind.shape or not re.fullmatch(r"i\d+", kind.element):
+        return None
+    count = math.prod(kind.shape)
     return items * count if len(items) == 1 else items if len(items) == count else None
 
 
