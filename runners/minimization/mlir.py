@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.core.mlir.brackets import count_opened, remove_comments
-from runners.core.mlir.operations import split_types
+from runners.core.mlir.operations import VALUE, split_types
 from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
-_VALUE = re.compile(r"%[A-Za-z0-9_$.-]+")
-_DEFINES = re.compile(r"^\s*(%[A-Za-z0-9_$.-]+)\s*=\s")
+_VALUE = re.compile(VALUE)
+_DEFINES = re.compile(rf"^\s*({VALUE})\s*=\s")
 _DEFINITION = re.compile(r"(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*[=:]")
 _FUNCTION = re.compile(r"^\s*(?:\w+\.)?func\b.*@")
 _RETURN = re.compile(r"^(\s*)((?:\w+\.)?return)\s+%[^\n]*$")

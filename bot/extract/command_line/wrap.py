@@ -17,16 +17,15 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.types import WRAP, Repair
 from runners.core.mlir.brackets import count_opened, find_closing, split_list
-from runners.core.mlir.operations import list_results, split_types
+from runners.core.mlir.operations import VALUE, list_results, split_types
 
 MAX_FRAGMENT_CHARS = 20_000
 MAX_OPERATIONS = 60
 MAX_CLAUSES = 6
 """Clauses with operands and types of one operation: each is read up to its end."""
-_VALUE = r"%[A-Za-z0-9_.$-]{1,60}"
-_RESULTS = re.compile(rf"\s*(?P<names>{_VALUE}(?::\d{{1,3}})?(?:, ?{_VALUE}(?::\d{{1,3}})?){{0,20}}) = ")
+_RESULTS = re.compile(rf"\s*(?P<names>{VALUE}(?::\d{{1,3}})?(?:, ?{VALUE}(?::\d{{1,3}})?){{0,20}}) = ")
 _START = re.compile(
-    rf"[ \t]*(?:(?:{_VALUE}(?::\d{{1,3}})?(?:, ?|(?= =))){{1,21}} = )?(?:\"[\w.]+\"\(|[a-z]\w*\.[\w.]+\b)"
+    rf"[ \t]*(?:(?:{VALUE}(?::\d{{1,3}})?(?:, ?|(?= =))){{1,21}} = )?(?:\"[\w.]+\"\(|[a-z]\w*\.[\w.]+\b)"
 )
 _GENERIC = re.compile(r"\"[\w.$]{1,120}\"\((?P<operands>[^()]{0,2000})\)")
 _ALIAS = re.compile(r"[ \t]*[#!][\w.$]{1,60} = ")
@@ -38,8 +37,8 @@ _INSIDE = re.compile(r"[ \t]*[\^)}\]]")
 """The row of a block, or of an end, whose beginning is not in the text."""
 _RETURN = re.compile(r"[ \t]*(?:func\.|util\.)?return\b(?P<values>[^:\n]{0,400})(?::(?P<types>[^\n]{1,800}))?$")
 _COMMENT = re.compile(r"[ \t]*//[^\n]*")
-_CLAUSE = re.compile(rf"\((?P<values>{_VALUE}(?:, ?{_VALUE}){{0,20}}) ?: ?")
-_USE = re.compile(rf"{_VALUE}(?:#\d{{1,3}})?")
+_CLAUSE = re.compile(rf"\((?P<values>{VALUE}(?:, ?{VALUE}){{0,20}}) ?: ?")
+_USE = re.compile(rf"{VALUE}(?:#\d{{1,3}})?")
 _OF_VM = re.compile(r"^[ \t]*vm\.(?:func|export|import|rodata|global\.\w+)\b", re.M)
 
 
@@ -158,7 +157,7 @@ def _list_operands(operation: str) -> Iterator[str]:
 
 _STRING_ALONE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"(?!\()')
 _OWN = re.compile(
-    rf"\^\w+\([^()\n]{{0,2000}}\)|^[ \t]*{_VALUE}(?::\d{{1,3}})?(?:, ?{_VALUE}){{0,20}} = |\bfor {_VALUE} =", re.M
+    rf"\^\w+\([^()\n]{{0,2000}}\)|^[ \t]*{VALUE}(?::\d{{1,3}})?(?:, ?{VALUE}){{0,20}} = |\bfor {VALUE} =", re.M
 )
 """Values that a region defines: the arguments of its block, the results of its operations."""
 

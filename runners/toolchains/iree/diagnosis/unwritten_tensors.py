@@ -18,6 +18,7 @@ from itertools import islice
 import msgspec
 
 from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import TensorType, match_static_shape, parse_type
 from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -26,9 +27,8 @@ from runners.core.toolchain.memory_fills import decide_origin
 MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
 """Limits, so that no text makes the search slow: characters of a file, ``tensor.empty`` operations of a file,
 operations after each of them, characters of a region."""
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
-    rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
+    rf"^[ \t]*(?P<name>{VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
     r"(?P<type>tensor<[^\n]{1,400}>)[ \t]*$",
     re.MULTILINE,
 )
@@ -166,7 +166,7 @@ def _does_read(operation: str, code: str, place: tuple[int, int, int], name: str
 
 
 _INSERT = re.compile(
-    rf"(?P<to>{_VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{_VALUE}[ \t]+into[ \t]+(?P<into>{_VALUE})\["
+    rf"(?P<to>{VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{VALUE}[ \t]+into[ \t]+(?P<into>{VALUE})\["
     r"[^:\n]{1,400}:(?P<part>[^\n]{1,400}?)[ \t]into[ \t](?P<whole>[^\n]{1,400})"
 )
 

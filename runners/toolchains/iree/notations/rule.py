@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from runners.core.mlir import operations
 from runners.core.mlir.types import MemRefType, ShapedType, TensorType, VectorType, parse_type
 
 OLDEST = "2.9.0"
@@ -32,7 +33,7 @@ def date_rules(rules: Sequence[Notation], gone_in: str) -> tuple[Notation, ...]:
     return tuple(replace(rule, gone_in=gone_in) if rule.gone_in == OLDEST else rule for rule in rules)
 
 
-VALUE = r"%[\w$.-]+(?:#\d+)?"
+VALUE = rf"{operations.VALUE}(?:#\d+)?"
 NESTED = r"<(?:[^<>]|<(?:[^<>]|<[^<>]{0,400}>){0,60}>){0,200}>"
 TYPE = rf"!?[a-z][\w.]*(?:{NESTED})?"
 

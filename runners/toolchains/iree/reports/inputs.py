@@ -77,20 +77,30 @@ class Function:
     private: bool
     at: int
     """Offset of its line in the text."""
+    names: tuple[str, ...]
+    """The names of its arguments. Empty texts for those of a declaration."""
     types: tuple[str, ...]
-    """The types of its arguments, without blanks."""
+    """Their types, without blanks."""
 
 
 def list_functions(text: str) -> tuple[Function, ...]:
     """Return the functions that a text declares, in order."""
-    return tuple(
-        Function(
-            name=found["name"],
-            private=bool(found["private"]),
-            at=found.start(),
-            types=_list_argument_types(text[found.end() - 1 : found.end() + MAX_SIGNATURE_CHARS]),
-        )
-        for found in _FUNCTION.finditer(text)
+    found = list(_FUNCTION.finditer(text))
+    ends = [*(one.start() for one in found[1:]), len(text)]
+    return tuple(_read_function(one, end) for one, end in zip(found, ends, strict=False))
+
+
+def _read_function(found: re.Match[str], following: int) -> Function:
+    """Return the function at a match. ``following``: where the next one begins."""
+    listed = found.string[found.end() - 1 : min(found.end() + MAX_SIGNATURE_CHARS, following)]
+    end = find_closing(listed, 0)
+    arguments = list(map(_read_argument, split_list(listed[1:end] if end > 0 else listed[1:])))
+    return Function(
+        name=found["name"],
+        private=bool(found["private"]),
+        at=found.start(),
+        names=tuple(name for name, _ in arguments),
+        types=tuple(kind for _, kind in arguments),
     )
 
 
@@ -99,16 +109,10 @@ def find_called(argv: Sequence[str]) -> str | None:
     return next((found["name"] for word in argv if (found := _CALLED.match(word))), None)
 
 
-def _list_argument_types(text: str) -> tuple[str, ...]:
-    """Return the types of the arguments in the parentheses with which a text begins."""
-    end = find_closing(text, 0)
-    return tuple(map(_read_argument, split_list(text[1:end] if end > 0 else text[1:])))
-
-
-def _read_argument(argument: str) -> str:
-    """Return ``tensor<4xf32>`` for ``%a: tensor<4xf32> {iree.identifier = "a"}``."""
-    kind = partition(argument, ":")[2] or argument
-    return partition(kind, "{")[0].replace(" ", "")
+def _read_argument(argument: str) -> tuple[str, str]:
+    """Return ``%a`` and ``tensor<4xf32>`` for ``%a: tensor<4xf32> {iree.identifier = "a"}``."""
+    name, colon, kind = partition(argument, ":")
+    return name if colon else "", partition(kind if colon else argument, "{")[0].replace(" ", "")
 
 
 def write_value(kind: str) -> str | None:

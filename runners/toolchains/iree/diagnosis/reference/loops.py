@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from runners.core.mlir.brackets import split_list, strip_parentheses
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import DYNAMIC, TensorType, match_static_shape, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
@@ -24,9 +25,8 @@ from runners.toolchains.iree.diagnosis.reference.tensors import Values, find_pla
 
 MAX_STEPS = 400_000
 """Maximum number of iterations of one operation."""
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _OPERATION = re.compile(
-    rf"\s*+{_VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{_VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
+    rf"\s*+{VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
     r"(?P<attributes>\{[^{}]*\})?\s*+"
     rf"(?:ins\((?P<ins>[^:()]*):(?P<given>[^()]*)\)\s*+)?outs\((?P<outs>[^:()]*):[^()]*\)\s*+"
     r"(?:\{\s*+\^\w+\((?P<elements>[^()]*)\)\s*+:(?P<body>[^{}^]*)\}\s*+)?->\s*+"
@@ -34,8 +34,8 @@ _OPERATION = re.compile(
 )
 _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _YIELD = re.compile(r"linalg\.yield\s")
-_COUNTER = re.compile(rf"(?P<to>{_VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
-_EXTRACT = re.compile(rf"(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VALUE})\[(?P<at>[^\[\]]*)\]\s*:[^\n]*$")
+_COUNTER = re.compile(rf"(?P<to>{VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
+_EXTRACT = re.compile(rf"(?P<to>{VALUE})\s*=\s*tensor\.extract\s+(?P<of>{VALUE})\[(?P<at>[^\[\]]*)\]\s*:[^\n]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _widen_values(values: Values) -> Values:
 def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | None:
     attributes = found["attributes"] or ""
     kinds = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", attributes)
-    elements = re.findall(rf"({_VALUE})\s*:", found["elements"] or "")
+    elements = re.findall(rf"({VALUE})\s*:", found["elements"] or "")
     maps = tuple(aliases.get(one, one) for one in _MAP.findall(attributes.partition("iterator_types")[0]))
     if kinds is None or not elements or len(maps) != len(elements):
         return None
@@ -251,7 +251,7 @@ def _run_body(
     inner.update(zip(loops.elements, elements, strict=True))
     for line in loops.lines:
         if _YIELD.match(line):
-            returned = re.findall(_VALUE, line.partition(":")[0])
+            returned = re.findall(VALUE, line.partition(":")[0])
             values = [inner[name] for name in returned if name in inner]
             if len(values) != len(returned):
                 return None

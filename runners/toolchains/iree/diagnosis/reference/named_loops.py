@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import TensorType, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS
 from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _W = "w * SW + x * DW"
 _HW = f"h * SH + y * DH, {_W}"
 _DHW = f"d * SD + z * DD, {_HW}"
@@ -159,10 +159,10 @@ def _read_steps(attributes: str, name: str) -> tuple[int, ...] | None:
 # ---------------------------------------------------------------------------------------------- other notations
 
 _STRUCTURED = re.compile(
-    rf"\s*+(?P<to>{_VALUE})\s*+=\s*+linalg\.(?P<name>\w+)\s*+(?:\{{\s*+(?P<short>[a-z]+\.\w+)\s*+\}}\s*+)?"
+    rf"\s*+(?P<to>{VALUE})\s*+=\s*+linalg\.(?P<name>\w+)\s*+(?:\{{\s*+(?P<short>[a-z]+\.\w+)\s*+\}}\s*+)?"
     r"(?:(?:kind\s*+=\s*+#linalg\.elementwise_kind)?<(?P<kind>\w+)>\s*+)?"
     r"(?:indexing_maps\s*+=\s*+\[(?P<maps>[^\[\]]*)\]\s*+)?"
-    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{_VALUE})\s*+:(?P<type>[^()]*)\)\s*+"
+    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{VALUE})\s*+:(?P<type>[^()]*)\)\s*+"
     r"(?:(?:dimensions|permutation)\s*+=\s*+\[(?P<listed>[\d,\s]*)\])?\s*+"
     r"(?:\((?P<elements>[^()]*)\)\s*+\{(?P<body>[^{}]*)\})?\s*+(?:->[^(){}]*)?$"
 )
@@ -228,7 +228,7 @@ def _list_lines(found: re.Match[str], element: str, operands: str) -> tuple[str,
 
 def _list_elements(found: re.Match[str], inputs: int) -> tuple[str, ...]:
     """Return the names of the elements. A map in older notation has no name for the result."""
-    names = re.findall(rf"({_VALUE})\s*:", found["elements"] or "")
+    names = re.findall(rf"({VALUE})\s*:", found["elements"] or "")
     if found["body"] is None:
         names = ["%a"] if found["name"] == "reduce" else [f"%a{at}" for at in range(inputs)]
     if len(names) == inputs:

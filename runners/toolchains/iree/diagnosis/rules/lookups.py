@@ -14,6 +14,7 @@ from itertools import islice
 import msgspec
 
 from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import match_static_shape
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.rules.operation_rules import (
@@ -25,8 +26,7 @@ from runners.toolchains.iree.diagnosis.rules.operation_rules import (
 )
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
 
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_EXTRACT = re.compile(rf"\b(?P<operation>tensor\.extract)\s+{_VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:")
+_EXTRACT = re.compile(rf"\b(?P<operation>tensor\.extract)\s+{VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:")
 _INPUT = re.compile(r"^--input=(?P<type>(?:\d{1,9}x)+[su]?i\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 _BRANCH = re.compile(r"\bscf\.(?:if|for|while|index_switch)\b|\bcf\.")
 
@@ -62,7 +62,7 @@ def find_lookup(testcase: Testcase) -> Fault | None:
 def _trace_index(bare: str, at: int, name: str) -> str:
     """Return the input from whose elements an index is cast. The name itself for an index of another origin."""
     begin = bare.rfind("linalg.generic", 0, at)
-    cast = re.compile(rf"{re.escape(name)}\s*=\s*arith\.index_cast\s+(?P<of>{_VALUE})\s*:")
+    cast = re.compile(rf"{re.escape(name)}\s*=\s*arith\.index_cast\s+(?P<of>{VALUE})\s*:")
     casts = list(cast.finditer(bare, max(begin, 0), at))
     return resolve_value(bare, at, casts[-1]["of"]) if begin >= 0 and casts else name
 

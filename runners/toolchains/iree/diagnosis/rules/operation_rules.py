@@ -28,13 +28,14 @@ import msgspec
 
 from runners.core.findings import Rule
 from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import OtherType, match_type
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
+from runners.toolchains.iree.reports.inputs import find_called, list_functions
 
 MAX_CHARS, MAX_OPERATIONS = 400_000, 400
 """Limits of the text. All patterns end at the next bracket, so that no text makes the search slow."""
-_VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
 _FREE_ORDER = r"(?:subtract|divide|remainder|power|atan2)"
 _APPLIED = re.compile(rf"stablehlo\.reduce\([^\n]{{1,1000}}?\) applies stablehlo\.(?P<reducer>{_FREE_ORDER})\b")
 _BODY = re.compile(
-    rf"\{{\s*\^\w{{1,20}}\([^()\n]{{1,400}}\):\s*(?P<made>{_VALUE})\s*=\s*stablehlo\.(?P<reducer>{_FREE_ORDER})\s[^\n]{{1,200}}\n"
+    rf"\{{\s*\^\w{{1,20}}\([^()\n]{{1,400}}\):\s*(?P<made>{VALUE})\s*=\s*stablehlo\.(?P<reducer>{_FREE_ORDER})\s[^\n]{{1,200}}\n"
     rf"\s*\"?stablehlo\.return\"?\s?\(?(?P=made)\b"
 )
 """A region that is one operation on its two arguments."""
@@ -177,10 +178,7 @@ def _find_free_orders(text: str, bare: str) -> Iterator[_Breach]:
 
 # ---------------------------------------------------------------------------- division by zero
 
-_DIVISION = re.compile(
-    rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:"
-)
-_FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)")
+_DIVISION = re.compile(rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{VALUE}\s*,\s*(?P<by>{VALUE})\s*:")
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 _FLOAT_INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?b?f\d{1,2})=(?P<values>[-+\w.,\[\] ]{1,20000})$")
 
@@ -213,7 +211,7 @@ def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_B
         )
 
 
-_SHIFT = re.compile(rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:")
+_SHIFT = re.compile(rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{VALUE}\s*,\s*(?P<by>{VALUE})\s*:")
 
 
 def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
@@ -245,7 +243,7 @@ def _drop_far(bits: int, amount: int) -> int:
     return amount if 0 <= amount < bits else 0
 
 
-_CAST = re.compile(rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{_VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s")
+_CAST = re.compile(rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w.])", re.I)
 
 
@@ -302,17 +300,15 @@ def resolve_value(bare: str, at: int, name: str) -> str:
     if block is None or inputs is None:
         return name
     names = [word.strip() for word in inputs["names"].split(",")]
-    elements: list[str] = re.findall(rf"({_VALUE})\s*:", block["arguments"])
+    elements: list[str] = re.findall(rf"({VALUE})\s*:", block["arguments"])
     return dict(zip(elements, names, strict=False)).get(name, name)
 
 
 def find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
     """Return the arguments of the called function, each with its word on the command line."""
     words = [word for step in testcase.steps for word in step]
-    named = [word.partition("=")[2] for word in words if word.startswith("--function=")]
-    functions = {found["name"]: found["arguments"] for found in _FUNCTION.finditer(bare)}
-    listed = functions.get(named[0]) if named else next(iter(functions.values()), None)
-    if listed is None or (not named and len(functions) != 1):
+    called = find_called(words)
+    functions = [one for one in list_functions(bare) if not one.private and called in (None, one.name)]
+    if len(functions) != 1:
         return {}
-    names = re.findall(rf"({_VALUE})\s*:", listed.partition(" -> ")[0])
-    return dict(zip(names, (word for word in words if word.startswith("--input=")), strict=False))
+    return dict(zip(functions[0].names, (word for word in words if word.startswith("--input=")), strict=False))

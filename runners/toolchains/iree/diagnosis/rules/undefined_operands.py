@@ -15,31 +15,29 @@ from dataclasses import dataclass
 import msgspec
 
 from runners.core.mlir.brackets import partition, remove_comments
+from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import match_static_shape
 from runners.core.protocol import Testcase, TestcaseKind
+from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions
 
 MAX_LINES = 5_000
 _MAX_VALUE = 2**31 - 1
 """Largest known value. A larger sum may wrap, at a width that is unknown here."""
-_VALUE = r"%[A-Za-z0-9_$.-]+"
-_FUNCTION = re.compile(r"^\s*(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)$")
-_ARGUMENT = re.compile(
-    rf"(?P<name>{_VALUE})\s*:\s*(?:tensor<)?(?:index|i\d{{1,2}})>?\s*(?=[,)])|(?P<other>{_VALUE})\s*:"
-)
+_SCALAR = re.compile(r"index|i\d{1,2}|tensor<(?:index|i\d{1,2})>")
 _CONSTANT = re.compile(
-    rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.constant\s+(?P<value>-?\d{{1,18}})\s*:\s*(?:index|i\d+)\s*$"
+    rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.constant\s+(?P<value>-?\d{{1,18}})\s*:\s*(?:index|i\d+)\s*$"
 )
-_CAST = re.compile(rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.(?:index_cast|extsi)\s+(?P<of>{_VALUE})\s*:")
-_ALONE = re.compile(rf"^\s*(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VALUE})\[\]\s*:")
+_CAST = re.compile(rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.(?:index_cast|extsi)\s+(?P<of>{VALUE})\s*:")
+_ALONE = re.compile(rf"^\s*(?P<to>{VALUE})\s*=\s*tensor\.extract\s+(?P<of>{VALUE})\[\]\s*:")
 _SUM = re.compile(
-    rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>addi|subi|muli)\s+(?P<a>{_VALUE})\s*,\s*(?P<b>{_VALUE})\s*:"
+    rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.(?P<how>addi|subi|muli)\s+(?P<a>{VALUE})\s*,\s*(?P<b>{VALUE})\s*:"
 )
 _ACCESS = re.compile(r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:")
 _SLICE = re.compile(
     r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
     r"\s*\[(?P<strides>[^\]\n]+)\]\s*:"
 )
-_LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
+_LOOP = re.compile(rf"\bscf\.for\s+{VALUE}\s*=\s*{VALUE}\s+to\s+{VALUE}\s+step\s+(?P<step>{VALUE})")
 _OPERATORS = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
 
@@ -73,12 +71,13 @@ def find_fault(testcase: Testcase) -> Fault | None:
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
-    lines = testcase.files[sources[0]].split("\n")
-    called = _find_called(lines, testcase.steps)
-    if len(lines) > MAX_LINES or called is None:
+    text = testcase.files[sources[0]]
+    lines = text.split("\n")
+    called = _find_called(text, testcase.steps) if len(lines) <= MAX_LINES else None
+    if called is None:
         return None
-    known = _read_arguments(lines[called], testcase.steps)
-    body = list(_list_straight_lines(lines, called))
+    known = _read_arguments(called, testcase.steps)
+    body = list(_list_straight_lines(lines, text.count("\n", 0, called.at)))
     if any(line.lstrip().startswith("^") for _, line in body):
         return None  # a block may not be reached
     for at, line in body:
@@ -96,25 +95,20 @@ def find_fault(testcase: Testcase) -> Fault | None:
 # ------------------------------------------------------------------------------------------ the function called
 
 
-def _find_called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | None:
-    """Return the line of the only function, or of the function that the command line names."""
-    found = {m["name"]: at for at, line in enumerate(lines) if (m := _FUNCTION.match(line))}
-    named = [word.partition("=")[2] for step in steps for word in step if word.startswith("--function=")]
-    if named:
-        return found.get(named[0])
-    return next(iter(found.values())) if len(found) == 1 else None
+def _find_called(text: str, steps: Sequence[Sequence[str]]) -> Function | None:
+    """Return the only function, or the function that the command line names."""
+    name = find_called([word for step in steps for word in step])
+    functions = [one for one in list_functions(text) if not one.private and name in (None, one.name)]
+    return functions[0] if len(functions) == 1 else None
 
 
-def _read_arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
+def _read_arguments(called: Function, steps: Sequence[Sequence[str]]) -> dict[str, int]:
     """Return the scalar arguments whose values are on the command line."""
     inputs = [word for step in steps for word in step if word.startswith("--input=")]
-    found = _FUNCTION.match(header)
-    listed = found["arguments"].partition(" -> ")[0] if found else ""
-    names = [m["name"] for m in _ARGUMENT.finditer(listed)]
     return {
         name: int(value["value"])
-        for name, word in zip(names, inputs, strict=False)
-        if name is not None and (value := _INPUT.match(word))
+        for name, kind, word in zip(called.names, called.types, inputs, strict=False)
+        if _SCALAR.fullmatch(kind) and (value := _INPUT.match(word))
     }
 
 
