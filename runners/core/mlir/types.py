@@ -23,45 +23,42 @@ MAX_TYPE_CHARS = 2_000
 @dataclass(frozen=True, slots=True)
 class ScalarType:
     element: str
+    shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return self.element
 
 
 @dataclass(frozen=True, slots=True)
-class TensorType:
-    """A tensor of the builtin dialect, or of the torch dialect: ``!torch.vtensor<[2,?],f32>``."""
-
+class ShapedType:
     shape: tuple[int, ...]
     element: str
     encoding: str = ""
+    """Encoding of a tensor, layout and memory space of a buffer."""
+    name: str = ""
+
+    def __str__(self) -> str:
+        extents = ["?" if extent == DYNAMIC else str(extent) for extent in self.shape]
+        if self.name in _TORCH_NAMES:
+            return f"{self.name}<[{','.join(extents)}],{self.element}>"
+        return f"{self.name}<{'x'.join((*extents, self.element))}{self.encoding and f', {self.encoding}'}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(ShapedType):
+    """A tensor of the builtin dialect, or of the torch dialect: ``!torch.vtensor<[2,?],f32>``."""
+
     name: str = "tensor"
 
-    def __str__(self) -> str:
-        if self.name == "tensor":
-            return f"tensor<{_write_extents(self.shape)}{self.element}{self.encoding and f', {self.encoding}'}>"
-        extents = ",".join("?" if extent == DYNAMIC else str(extent) for extent in self.shape)
-        return f"{self.name}<[{extents}],{self.element}>"
+
+@dataclass(frozen=True, slots=True)
+class MemRefType(ShapedType):
+    name: str = "memref"
 
 
 @dataclass(frozen=True, slots=True)
-class MemRefType:
-    shape: tuple[int, ...]
-    element: str
-    layout: str = ""
-    """Layout and memory space."""
-
-    def __str__(self) -> str:
-        return f"memref<{_write_extents(self.shape)}{self.element}{self.layout and f', {self.layout}'}>"
-
-
-@dataclass(frozen=True, slots=True)
-class VectorType:
-    shape: tuple[int, ...]
-    element: str
-
-    def __str__(self) -> str:
-        return f"vector<{_write_extents(self.shape)}{self.element}>"
+class VectorType(ShapedType):
+    name: str = "vector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,6 @@ class OtherType:
         return self.text
 
 
-ShapedType: TypeAlias = TensorType | MemRefType | VectorType
 Type: TypeAlias = ShapedType | ScalarType | OtherType
 
 _SCALAR = r"(?:index|none|tf32|bf16|[su]?i\d+|f\d+(?:E\w+)?)"
@@ -85,6 +81,7 @@ _BLANK = re.compile(r"\s*")
 _DIMENSION = re.compile(r"\s*(\d{1,18}|\?)\s*x\s*")
 _ELEMENT = re.compile(r"!?[A-Za-z_][\w.$]*(?:<.*>)?", re.S)
 _TORCH = re.compile(r"\s*\[(?P<shape>[\d?,\s]*)\],\s*(?P<element>[A-Za-z]\w*)\s*")
+_SHAPED = {"tensor": TensorType, "memref": MemRefType, "vector": VectorType}
 _TORCH_NAMES = frozenset({"!torch.vtensor", "!torch.tensor"})
 
 
@@ -118,25 +115,13 @@ def _parse_shaped(name: str, inside: str) -> ShapedType | None:
     shape = _read_extents(extents)
     if shape is None or not _ELEMENT.fullmatch(element):
         return None
-    match name:
-        case "tensor":
-            return TensorType(shape, element, rest)
-        case "memref":
-            return MemRefType(shape, element, rest)
-        case "vector" if not rest:
-            return VectorType(shape, element)
-        case _:
-            return None
+    return _SHAPED[name](shape, element, rest) if name in _SHAPED and not (rest and name == "vector") else None
 
 
 def _read_extents(extents: Sequence[str]) -> tuple[int, ...] | None:
     if len(extents) > MAX_RANK or any(len(one) > MAX_DIGITS for one in extents):
         return None
     return tuple(DYNAMIC if one == "?" else int(one) for one in extents)
-
-
-def _write_extents(shape: Sequence[int]) -> str:
-    return "".join(f"{'?' if extent == DYNAMIC else extent}x" for extent in shape)
 
 
 def locate_types(text: str, begin: int = 0) -> Iterator[tuple[int, int, Type | None]]:
@@ -156,19 +141,27 @@ def find_types(text: str, begin: int = 0) -> Iterator[Type]:
     yield from (kind for _, _, kind in locate_types(text, begin) if kind is not None)
 
 
-def match_type(text: str, at: int) -> tuple[Type, int] | None:
-    """Return the type that begins at an offset, or after blanks there, and its end. None for any other text."""
+def match_type(text: str, at: int) -> Type | None:
+    """Return the type that begins at an offset, or after blanks there. None for any other text."""
     blank = _BLANK.match(text, at)
     begin = blank.end() if blank else at
-    found = next(locate_types(text[begin : begin + MAX_TYPE_CHARS]), None)
-    return (found[2], begin + found[1]) if found and found[2] and not found[0] else None
+    first, _, kind = next(locate_types(text[begin : begin + MAX_TYPE_CHARS]), (0, 0, None))
+    return None if first else kind
 
 
-def match_static_shape(text: str, at: int) -> tuple[int, ...] | None:
-    """Return the shape of the type at an offset. None for other text, and for a shape with a dynamic extent."""
-    found = match_type(text, at)
-    kind = found[0] if found else None
-    return None if isinstance(kind, ScalarType | OtherType | None) or DYNAMIC in kind.shape else kind.shape
+def match_static(text: str, at: int) -> ShapedType | ScalarType | None:
+    """Return the type at an offset if its shape is known. None for any other text."""
+    kind = match_type(text, at)
+    return None if kind is None or isinstance(kind, OtherType) or DYNAMIC in kind.shape else kind
+
+
+def fits_shape(declared: Sequence[int], given: Sequence[int]) -> bool:
+    """True if the extents are equal. A dynamic extent fits every other."""
+    return len(declared) == len(given) and all(map(_fits, declared, given))
+
+
+def _fits(declared: int, given: int) -> bool:
+    return declared in (DYNAMIC, given)
 
 
 def replace_types(text: str, write: Callable[[Type], str | None]) -> str:

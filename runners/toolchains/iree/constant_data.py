@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from runners.core.mlir.types import DYNAMIC, TensorType, VectorType, match_type
+from runners.core.mlir.types import ScalarType, ShapedType, match_static
 from runners.core.protocol import GENERATED, Testcase
 from runners.guest.iree.generate_data import FORMATS
 
@@ -32,7 +32,7 @@ _CONSTANT = re.compile(
 _BLOB = re.compile(rf"^[ \t]*(?P<key>{_KEY}|\"[^\"\n]{{1,200}}\")[ \t]*:[ \t]*\"(?P<data>[^\"\n]*)\"?", re.M)
 _HEX = re.compile(r"0x(?:[0-9A-Fa-f]{2}){4,}")
 _METADATA = "{-#"
-_Kind: TypeAlias = TensorType | VectorType
+_Kind: TypeAlias = ShapedType | ScalarType
 
 
 @dataclass(slots=True)
@@ -59,9 +59,8 @@ def _find_missing(text: str, given: Collection[str] | None = None) -> Iterator[t
     """Yield the constants without data, and their types. ``given``: the resources with data, else the text's."""
     known = _list_given(text) if given is None else given
     for found in _CONSTANT.finditer(text):
-        kind, _ = match_type(text, found.end()) or (None, 0)
-        is_missing = found["elided"] or found["key"] not in known
-        if is_missing and isinstance(kind, TensorType | VectorType) and DYNAMIC not in kind.shape:
+        kind = match_static(text, found.end())
+        if kind is not None and (found["elided"] or found["key"] not in known):
             yield found, kind
 
 

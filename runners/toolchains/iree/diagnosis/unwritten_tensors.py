@@ -17,9 +17,9 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.brackets import blank_comments, partition, split_list
 from runners.core.mlir.operations import VALUE
-from runners.core.mlir.types import TensorType, match_static_shape, parse_type
+from runners.core.mlir.types import TensorType, match_static, parse_type
 from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
@@ -177,24 +177,24 @@ def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
     found = _INSERT.search(code, start, stop)
     if found is None or found["into"] != name:
         return False
-    part, whole = (match_static_shape(found[key], 0) for key in ("part", "whole"))
+    part, whole = (match_static(found[key], 0) for key in ("part", "whole"))
     at = max(start, code.rfind("return", start, end))
     returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
     if part is None or whole is None or returned is None:
         return False
-    return math.prod(part) < math.prod(whole)
+    return math.prod(part.shape) < math.prod(whole.shape)
 
 
 def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:
     """Return the position of a value in an operand list."""
-    names = [one.strip() for one in listed["names"].split(",")] if listed else []
+    names = split_list(listed["names"]) if listed else []
     return names.index(name) if name in names else None
 
 
 def _body_uses(code: str, start: int, text: str, place: int) -> bool:
     """True if the region of a ``linalg.generic`` uses one of its arguments."""
     block = _BLOCK.search(text)
-    arguments = [one.partition(":")[0].strip() for one in block["arguments"].split(",")] if block else []
+    arguments = [partition(one, ":")[0] for one in split_list(block["arguments"])] if block else []
     if block is None or place >= len(arguments):
         return False
     begin = start + block.end()

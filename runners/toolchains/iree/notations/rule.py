@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from runners.core.mlir import operations
-from runners.core.mlir.types import MemRefType, ShapedType, TensorType, VectorType, parse_type
+from runners.core.mlir.types import ShapedType, parse_type
 
 OLDEST = "2.9.0"
 """The first numbered release. Every numbered release rejects notations of earlier years."""
@@ -41,7 +41,7 @@ TYPE = rf"!?[a-z][\w.]*(?:{NESTED})?"
 def read_shape(text: str) -> ShapedType | None:
     """Return a shaped type without encoding or layout. None for any other type."""
     match parse_type(text):
-        case (TensorType(name="tensor", encoding="") | MemRefType(layout="") | VectorType()) as kind:
+        case ShapedType(name="tensor" | "memref" | "vector", encoding="") as kind:
             return kind
         case _:
             return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.core.mlir.types import DYNAMIC, TensorType, match_type
+from runners.core.mlir.types import DYNAMIC, match_static
 from runners.toolchains.iree.notations.rule import EARLIEST, TYPE, VALUE, Notation, find_dialect, read_shape
 
 _TOSA_WIDTHS = {"multiplier": "i32", "shift": "i8"}
@@ -196,8 +196,8 @@ def _read_constant(one: _Operation, place: int) -> list[str] | None:
     if len(written) != 1:
         return None
     items = re.findall(r"-?\d+", written[0]["items"])
-    kind, _ = match_type(one.text, written[0].end()) or (None, 0)
-    if not isinstance(kind, TensorType) or DYNAMIC in kind.shape or not re.fullmatch(r"i\d+", kind.element):
+    kind = match_static(one.text, written[0].end())
+    if kind is None or not re.fullmatch(r"i\d+", kind.element):
         return None
     count = math.prod(kind.shape)
     return items * count if len(items) == 1 else items if len(items) == count else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from runners.core.mlir.brackets import find_closing, partition, split_list
-from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, Type, parse_type, replace_types
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, Type, fits_shape, parse_type, replace_types
 
 _FUNCTION = re.compile(
     r"^[ \t]{0,40}(?:util\.)?func(?:\.func)?[ \t]+(?P<private>private[ \t]+)?(?:public[ \t]+)?"
@@ -59,14 +59,10 @@ def choose_extents(text: str, told: str) -> str:
         if not isinstance(kind, TensorType) or DYNAMIC not in kind.shape:
             return None
         own = kind.shape
-        fits = (shape for shape in shapes if len(shape) == len(own) and all(map(_fits, own, shape)))
+        fits = (shape for shape in shapes if fits_shape(own, shape))
         return str(replace(kind, shape=next(fits, tuple(SMALL if n == DYNAMIC else n for n in own))))
 
     return replace_types(text, settle)
-
-
-def _fits(extent: int, known: int) -> bool:
-    return extent in (DYNAMIC, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ from runners.core.mlir.types import (
     Type,
     VectorType,
     find_types,
-    match_static_shape,
+    fits_shape,
+    match_static,
     match_type,
     parse_type,
     remove_types,
@@ -77,8 +78,15 @@ def test_the_outermost_types_of_a_text_are_found() -> None:
 
 def test_a_type_is_read_at_its_place() -> None:
     text = "a : tensor<4xf32> b"
-    assert match_type(text, 3) == (TensorType((4,), "f32"), len("a : tensor<4xf32>"))
+    assert match_type(text, 3) == match_static(text, 4) == TensorType((4,), "f32")
     assert match_type(text, 0) is None
-    assert match_static_shape(text, 3) == (4,)
-    assert match_static_shape("tensor<?xf32>", 0) is None
     assert match_type(text, len(text)) is None
+    assert match_static("tensor<?xf32>", 0) is None
+    assert match_static("!a.b", 0) is None
+
+
+def test_a_dynamic_extent_fits_every_extent_of_the_same_rank() -> None:
+    assert fits_shape((2, DYNAMIC), (2, 3))
+    assert not fits_shape((2, DYNAMIC), (3, 3))
+    assert not fits_shape((DYNAMIC,), (2, 3))
+    assert fits_shape((), ())

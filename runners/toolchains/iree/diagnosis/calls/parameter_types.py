@@ -15,7 +15,7 @@ import msgspec
 
 from runners.core.failure.oracle import CHECKS, OUTPUT
 from runners.core.findings import CallFault
-from runners.core.mlir.types import DYNAMIC, TensorType, match_type
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Exited, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
@@ -56,8 +56,8 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
 def _list_declared(text: str) -> Iterator[tuple[str, str]]:
     """Yield the keys of the parameters that are declared as tensors of numbers, with their element types."""
     for found in _DECLARED.finditer(text):
-        kind, _ = match_type(text, found.end()) or (None, 0)
-        if isinstance(kind, TensorType) and DYNAMIC not in kind.shape and _ELEMENT.fullmatch(kind.element):
+        kind = match_static(text, found.end())
+        if kind is not None and _ELEMENT.fullmatch(kind.element):
             yield found["key"], kind.element
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from runners.core.findings import CallFault
 from runners.core.mlir.brackets import blank_comments
-from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, parse_type
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, fits_shape, parse_type
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions, write_value
@@ -179,7 +179,7 @@ def _compare_input(declared: str, given: str, changed: bool) -> _Found | None:
     shape = tuple(int(extent) for extent in passed["shape"].split("x")[:-1])
     word = f"{passed['shape']}{passed['element']}"
     alike = changed or _are_alike(wanted.element, passed["element"])
-    if not alike or not _fits(wanted, shape):
+    if not alike or not fits_shape(wanted.shape, shape):
         return CallFault.TYPE, {"declared": declared, "given": word}
     values = [one for one in re.split(r"[\s,\[\]]+", passed["values"] or "") if one]
     size = math.prod(shape)
@@ -194,14 +194,6 @@ def _read_declared(kind: str) -> TensorType | ScalarType | None:
             return declared
         case _:
             return None
-
-
-def _fits(wanted: TensorType | ScalarType, given: tuple[int, ...]) -> bool:
-    if isinstance(wanted, ScalarType):
-        return not given
-    return len(wanted.shape) == len(given) and all(
-        one in (DYNAMIC, n) for one, n in zip(wanted.shape, given, strict=True)
-    )
 
 
 _NARROWER = {("f64", "f32"), ("i64", "i32"), ("i1", "i8"), ("index", "i32"), ("index", "i64")}

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from runners.core.mlir.brackets import find_closing, partition, remove_comments, split_list
 from runners.core.mlir.operations import Operation, Region, parse_operation
-from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, parse_type
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, fits_shape, parse_type
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference.definitions import (
     FLOATS,
@@ -108,11 +108,9 @@ def _list_globals(text: str) -> Iterator[tuple[str, Values]]:
     """Yield the globals whose initial value is in the text."""
     for found in _GLOBAL.finditer(text):
         kind = _read_type(found["type"])
-        shape = kind.shape if isinstance(kind, TensorType) else ()
-        size = math.prod(shape)
-        if kind is None or DYNAMIC in shape or size > MAX_ELEMENTS:
+        if kind is None or DYNAMIC in kind.shape or math.prod(kind.shape) > MAX_ELEMENTS:
             continue
-        element = kind.element
+        element, shape, size = kind.element, kind.shape, math.prod(kind.shape)
         if found["value"].startswith("dense"):
             yield found["name"], Values(element, read_dense(found["value"], element, size), shape)
         elif (number := read_number(found["value"], element)) is not None and not shape:
@@ -145,7 +143,7 @@ def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | No
     for (name, _, declared), word in zip(arguments, inputs, strict=True):
         found, kind = _INPUT.match(word), _read_type(re.sub(r"index(?=>?$)", "i64", declared))
         shape = tuple(int(n) for n in (found["shape"] or "").split("x")[:-1]) if found else ()
-        if found is None or kind is None or not _fits(kind, shape):
+        if found is None or kind is None or not fits_shape(kind.shape, shape):
             return None
         element, size = kind.element, math.prod(shape)
         read = [read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
@@ -154,12 +152,6 @@ def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | No
             return None
         given[name] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)), shape)
     return given
-
-
-def _fits(declared: _Known, passed: Sequence[int]) -> bool:
-    """True if an input has the extents of an argument. A dynamic extent fits every input."""
-    own = declared.shape if isinstance(declared, TensorType) else ()
-    return len(own) == len(passed) and all(n in (DYNAMIC, other) for n, other in zip(own, passed, strict=True))
 
 
 _Known: TypeAlias = TensorType | ScalarType

@@ -15,7 +15,7 @@ from itertools import product
 
 from runners.core.mlir.brackets import split_list, strip_parentheses
 from runners.core.mlir.operations import VALUE
-from runners.core.mlir.types import DYNAMIC, TensorType, match_static_shape, parse_type
+from runners.core.mlir.types import DYNAMIC, TensorType, match_static, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
 from runners.toolchains.iree.diagnosis.reference.excluded import check_index
@@ -62,8 +62,7 @@ def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -
 def _run_operation(
     found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]
 ) -> list[Values] | None:
-    names = [name.strip() for name in (found["ins"] or "").split(",") if name.strip()]
-    outs = [name.strip() for name in found["outs"].split(",")]
+    names, outs = split_list(found["ins"] or ""), split_list(found["outs"])
     typed = split_list(strip_parentheses(found["types"]))
     types = [_read_type(one, known.get(name)) for name, one in zip(outs, typed, strict=False)]
     inputs = [known[name] for name in names if name in known]
@@ -179,7 +178,8 @@ def _read_named(found: re.Match[str], element: str) -> _Loops | None:
 def _find_window(found: re.Match[str]) -> tuple[int, ...]:
     """Return the extents of a pooling's window. Only its type matters."""
     _, window = (*split_list(found["given"] or ""), "", "")[:2]
-    return match_static_shape(window, 0) or ()
+    kind = match_static(window, 0)
+    return kind.shape if kind else ()
 
 
 # ---------------------------------------------------------------------------------------------- loops
@@ -271,7 +271,7 @@ def _run_body(
 def _extract(found: re.Match[str], inner: Mapping[str, Values], outer: Mapping[str, Values], count: int) -> Values:
     """Return the elements that each point reads from a tensor outside the loops."""
     source = outer[found["of"]]
-    names = [name.strip() for name in found["at"].split(",") if name.strip()]
+    names = split_list(found["at"])
     indices = [inner[name] for name in names]
     numbers = []
     for at in range(count):
@@ -291,7 +291,7 @@ def _read_map(text: str) -> _Map | None:
     found = re.search(r"\(([^()]*)\)\s*->\s*\((.*)\)>?\s*$", text)
     if found is None or len(text) > 2_000:
         return None
-    dimensions = tuple(one.strip() for one in found[1].split(",") if one.strip())
+    dimensions = tuple(split_list(found[1]))
     try:
         listed = ast.parse(f"({found[2].replace('floordiv', '//').replace(' mod ', ' % ')},)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

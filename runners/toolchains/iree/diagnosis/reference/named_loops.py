@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.brackets import split_list
 from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import TensorType, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS
@@ -176,7 +177,7 @@ def write_generic(text: str) -> str:
         return text
     element = to.element
     listed = [int(one) for one in re.findall(r"\d+", found["listed"] or "")]
-    inputs = [one.strip() for one in found["ins"].split(",")]
+    inputs = split_list(found["ins"])
     rank, name = len(to.shape), found["kind"] or found["name"]
     if found["maps"] is not None:
         return _write_contraction(found, element)

@@ -15,7 +15,7 @@ import msgspec
 
 from runners.core.mlir.brackets import blank_comments
 from runners.core.mlir.operations import VALUE
-from runners.core.mlir.types import match_static_shape
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.rules.operation_rules import (
     MAX_CHARS,
@@ -41,8 +41,10 @@ def find_lookup(testcase: Testcase) -> Fault | None:
         return None  # a branch may not be reached
     given = find_inputs(bare, testcase)
     for found in islice(_EXTRACT.finditer(bare), MAX_OPERATIONS):
-        extents = match_static_shape(bare, found.end()) or ()
-        for axis, (name, extent) in enumerate(zip(found["at"].split(","), extents, strict=False)):
+        table = match_static(bare, found.end())
+        for axis, (name, extent) in enumerate(
+            zip(found["at"].split(","), table.shape if table else (), strict=False)
+        ):
             word = given.get(_trace_index(bare, found.start(), name.strip()), "")
             values = _INPUT.match(word)
             outside = [n for n in _list_numbers(values["values"]) if not 0 <= n < extent] if values else []

@@ -27,7 +27,7 @@ from itertools import islice
 import msgspec
 
 from runners.core.findings import Rule
-from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.brackets import blank_comments, split_list
 from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import OtherType, match_type
 from runners.core.protocol import Testcase, TestcaseKind
@@ -114,7 +114,7 @@ def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
         if shape is None:
             continue
         listed, used = shape
-        each = [word.strip() for word in kinds["kinds"].split(",")]
+        each = split_list(kinds["kinds"])
         shared = [
             n for n, name in enumerate(listed) if n < len(each) and each[n] == '"parallel"' and name not in used
         ]
@@ -138,9 +138,7 @@ def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
     found = re.search(r"\((?P<dims>[^()]*)\)\s*->\s*\((?P<results>.*)\)", affine)
     if found is None:
         return None
-    return [d.strip() for d in found["dims"].split(",") if d.strip()], set(
-        re.findall(r"[A-Za-z_]\w*", found["results"])
-    )
+    return split_list(found["dims"]), set(re.findall(r"[A-Za-z_]\w*", found["results"]))
 
 
 # ---------------------------------------------------------------------------- reductions in any order
@@ -234,7 +232,7 @@ def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Brea
 
 def _find_bits(bare: str, at: int) -> int | None:
     """Return the width of the integers of the type at an offset. None for any other text."""
-    kind, _ = match_type(bare, at) or (None, 0)
+    kind = match_type(bare, at)
     element = "" if kind is None or isinstance(kind, OtherType) else kind.element
     return int(element[1:]) if re.fullmatch(r"i\d{1,2}", element) else None
 
@@ -299,7 +297,7 @@ def resolve_value(bare: str, at: int, name: str) -> str:
     inputs = _INS.search(bare, begin, block.start()) if block else None
     if block is None or inputs is None:
         return name
-    names = [word.strip() for word in inputs["names"].split(",")]
+    names = split_list(inputs["names"])
     elements: list[str] = re.findall(rf"({VALUE})\s*:", block["arguments"])
     return dict(zip(elements, names, strict=False)).get(name, name)
 

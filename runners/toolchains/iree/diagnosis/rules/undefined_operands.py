@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.mlir.brackets import partition, remove_comments
+from runners.core.mlir.brackets import partition, remove_comments, split_list
 from runners.core.mlir.operations import VALUE
-from runners.core.mlir.types import match_static_shape
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions
 
@@ -151,9 +151,8 @@ class _Shown:
 
 def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     if found := _ACCESS.search(line):
-        extents = match_static_shape(line, found.end()) or ()
-        names = [name.strip() for name in found["at"].split(",")]
-        for axis, (name, extent) in enumerate(zip(names, extents, strict=False)):
+        extents = _read_extents(line[found.end() :])
+        for axis, (name, extent) in enumerate(zip(split_list(found["at"]), extents, strict=False)):
             if name in known and not 0 <= known[name] < extent and extent > 0:
                 yield name, _Shown(found["operation"], known[name], 0, extent, axis)
     elif found := _SLICE.search(line):
@@ -165,10 +164,8 @@ def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Sh
 def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     """Find the offsets, by name, with which a slice exceeds its tensor, although a slice from 0 on would fit."""
     part, into, whole = partition(found.string[found.end() :], " into ")
-    extents = match_static_shape(whole if into else part, 0) or ()
-    offsets, sizes, strides = (
-        [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")
-    )
+    extents = _read_extents(whole if into else part)
+    offsets, sizes, strides = (split_list(found[key]) for key in ("at", "sizes", "strides"))
     for axis, (name, size, stride, extent) in enumerate(zip(offsets, sizes, strides, extents, strict=False)):
         if name not in known or not (size + stride).isdigit() or size == "0":
             continue
@@ -176,6 +173,12 @@ def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tup
         last = known[name] + reach
         if reach < extent and (known[name] < 0 or last >= extent):
             yield name, _Shown(found["operation"], known[name] if known[name] < 0 else last, 0, extent, axis)
+
+
+def _read_extents(text: str) -> tuple[int, ...]:
+    """Return the shape of the type with which a text begins. Empty if it is not known."""
+    kind = match_static(text, 0)
+    return kind.shape if kind else ()
 
 
 def _mend_operand(lines: Sequence[str], at: int, line: str, operand: str, right: int) -> str:
