@@ -33,7 +33,7 @@ _BEGINS = re.compile(
     rf"(?:\"(?P<quoted>[\w.$-]{{1,200}})\"(?=[ \t]*\()"
     rf"|(?P<plain>[a-z_][\w$-]*(?:\.[\w$-]+)+|(?(results)[a-z_]\w*|(?:{_WORDS})))(?![\w.])(?![ \t]*=[^=]))"
 )
-_LABEL = re.compile(r"[ \t]*\^\w+")
+_LABEL = re.compile(r"[ \t]*(?:\^\w+|[#!][\w.$-]+[ \t]*=)")
 _BLOCK = re.compile(r"\s*\^\w+(?:\((?P<arguments>[^()]*)\))?\s*:")
 _CUT = re.compile(rf"{SKIPPED}|(?P<open>[(\[{{])|(?P<close>[)\]}}])|(?P<row>\n)")
 
@@ -71,30 +71,30 @@ class Operation:
 
 
 def split_operations(text: str) -> Iterator[Operation]:
-    """Yield the operations of a text. Text before the first, a label, and text with open brackets have no name."""
+    """Yield the operations of a text. Other text has no name: labels, aliases, and parts with unbalanced brackets."""
     plain = blank_comments(text)
-    depth, begin = 0, 0
+    depth, begin, is_closed = 0, 0, True
     for found in _CUT.finditer(plain):
         if found.lastgroup == "open":
             depth += 1
         elif found.lastgroup == "close":
-            depth = max(0, depth - 1)
+            depth, is_closed = max(0, depth - 1), is_closed and depth > 0
         elif found.lastgroup == "row" and not depth and _begins(plain, found.end()):
-            yield from _read_part(plain, begin, found.end())
-            begin = found.end()
-    yield from _read_part(plain, begin, len(plain), is_open=depth > 0)
+            yield from _read_part(plain, begin, found.end(), is_closed=is_closed)
+            begin, is_closed = found.end(), True
+    yield from _read_part(plain, begin, len(plain), is_closed=is_closed and not depth)
 
 
 def _begins(text: str, at: int) -> bool:
     return _BEGINS.match(text, at) is not None or _LABEL.match(text, at) is not None
 
 
-def _read_part(text: str, begin: int, end: int, *, is_open: bool = False) -> Iterator[Operation]:
+def _read_part(text: str, begin: int, end: int, *, is_closed: bool) -> Iterator[Operation]:
     part = text[begin:end]
     bare = part.strip()
     if bare:
         at = begin + len(part) - len(part.lstrip())
-        found = None if is_open else _BEGINS.match(bare)
+        found = _BEGINS.match(bare) if is_closed else None
         yield Operation("", (), (), "", (), (), (), bare, at) if found is None else _read_operation(bare, found, at)
 
 

@@ -51,7 +51,7 @@ def test_each_operation_has_its_parts() -> None:
     assert (back.name, back.operands) == ("return", ("%3",))
 
 
-@pytest.mark.parametrize("text", ["some words", "^bb1:", "%0 = a.b (", "}", "x = 1"])
+@pytest.mark.parametrize("text", ["some words", "^bb1:", "%0 = a.b (", "%0 = a.b )", "}", "x = 1", "#a = b.c"])
 def test_text_that_is_no_operation_has_no_name(text: str) -> None:
     assert [one.name for one in split_operations(text)] == [""]
     assert parse_operation(text) is None
