@@ -17,16 +17,16 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.mlir.brackets import blank_comments, partition, split_list
-from runners.core.mlir.operations import VALUE
+from runners.core.mlir.brackets import blank_comments, split_list
+from runners.core.mlir.operations import VALUE, Operation, Region, split_operations
 from runners.core.mlir.types import TensorType, match_static, parse_type
 from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
 
-MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
+MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_OPERATION_CHARS = 200_000, 20, 1_000, 4_000
 """Limits, so that no text makes the search slow: characters of a file, ``tensor.empty`` operations of a file,
-operations after each of them, characters of a region."""
+operations after each of them, characters of an operation."""
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
     r"(?P<type>tensor<[^\n]{1,400}>)[ \t]*$",
@@ -40,7 +40,6 @@ _ADDS = re.compile(
 _ELEMENT = re.compile(r"f16|bf16|f32|f64|i\d{1,2}")
 _OUTS = re.compile(r"\bouts\([ \t]*(?P<names>[^:)]{1,400}):")
 _INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
-_BLOCK = re.compile(r"\^\w{1,40}\((?P<arguments>[^)]{1,2000})\)[ \t]*:")
 
 _FLOATS = {
     "f16": ("0x7BFF", "0xFBFF"),
@@ -136,80 +135,49 @@ def _find_readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Find the operations of the same function that read the tensor. Return each with its offset."""
     following = _FUNCTION.search(code, empty.end())
     end = following.start() if following else len(code)
-    operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS))
-    for place, found in enumerate(operations):
-        stop = operations[place + 1].start() if place + 1 < len(operations) else end
-        if _does_read(found["name"], code, (found.start(), stop, end), empty["name"]):
-            yield found["name"], found.start() + len(found[0]) - len(found[0].lstrip())
+    for found in islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS):
+        begin = found.start() + len(found[0]) - len(found[0].lstrip())
+        operation = next(split_operations(code[begin : min(end, begin + MAX_OPERATION_CHARS)]), None)
+        if operation is not None and _does_read(operation, code[begin:end], empty["name"]):
+            yield operation.name, begin
 
 
-def _does_read(operation: str, code: str, place: tuple[int, int, int], name: str) -> bool:
-    """True if an operation certainly reads the tensor. ``place``: its start, its end, and the end of the function."""
-    start, stop, _ = place
-    text = code[start:stop]
-    if operation == "tensor.insert_slice":
-        return _returns_rest(code, place, name)
-    if operation == "tensor.extract":
-        return re.search(rf"tensor\.extract[ \t]+{re.escape(name)}\[", text) is not None
-    if not operation.startswith("linalg.") or operation == "linalg.index":
+def _does_read(operation: Operation, code: str, name: str) -> bool:
+    """True if an operation certainly reads the tensor. ``code`` reaches from the operation to the function's end."""
+    if operation.name == "tensor.insert_slice":
+        return _returns_rest(operation, code, name)
+    if operation.name == "tensor.extract":
+        return operation.operands[:1] == (name,)
+    if not operation.name.startswith("linalg.") or operation.name == "linalg.index":
         return False
-    given, output = _find_operand(_INS.search(text), name), _find_operand(_OUTS.search(text), name)
-    if operation == "linalg.generic":
-        inputs = _INS.search(text)
-        first = len(inputs["names"].split(",")) if inputs else 0
-        places = ([] if given is None else [given]) + ([] if output is None else [first + output])
-        return any(_body_uses(code, start, text, place) for place in places)
-    if given is not None:
+    given, outputs = (_list_names(pattern.search(operation.attributes)) for pattern in (_INS, _OUTS))
+    if operation.name == "linalg.generic":
+        places = [at for at, one in enumerate((*given, *outputs)) if one == name]
+        return any(_body_uses(region, place) for region in operation.regions for place in places)
+    if name in given:
         # The second operand of a pooling is the window: only its shape is used.
-        return given == 0 or not operation.startswith("linalg.pooling_")
-    return output is not None and _ADDS.fullmatch(operation) is not None
+        return given.index(name) == 0 or not operation.name.startswith("linalg.pooling_")
+    return name in outputs and _ADDS.fullmatch(operation.name) is not None
 
 
-_INSERT = re.compile(
-    rf"(?P<to>{VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{VALUE}[ \t]+into[ \t]+(?P<into>{VALUE})\["
-    r"[^:\n]{1,400}:(?P<part>[^\n]{1,400}?)[ \t]into[ \t](?P<whole>[^\n]{1,400})"
-)
-
-
-def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
+def _returns_rest(insert: Operation, code: str, name: str) -> bool:
     """True if a part is inserted into the tensor, and the function returns all of it, unwritten elements included."""
-    start, stop, end = place
-    found = _INSERT.search(code, start, stop)
-    if found is None or found["into"] != name:
+    part, whole = (match_static(one[0], 0) if one else None for one in (insert.takes, insert.types))
+    if insert.operands[1:2] != (name,) or len(insert.results) != 1 or part is None or whole is None:
         return False
-    part, whole = (match_static(found[key], 0) for key in ("part", "whole"))
-    at = max(start, code.rfind("return", start, end))
-    returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
-    if part is None or whole is None or returned is None:
-        return False
-    return math.prod(part.shape) < math.prod(whole.shape)
+    at = max(0, code.rfind("return"))
+    returned = re.match(rf"return[ \t]+{re.escape(insert.results[0])}[ \t]*:", code[at : at + 200])
+    return math.prod(part.shape) < math.prod(whole.shape) and returned is not None
 
 
-def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:
-    """Return the position of a value in an operand list."""
-    names = split_list(listed["names"]) if listed else []
-    return names.index(name) if name in names else None
+def _list_names(listed: re.Match[str] | None) -> list[str]:
+    return split_list(listed["names"]) if listed else []
 
 
-def _body_uses(code: str, start: int, text: str, place: int) -> bool:
+def _body_uses(region: Region, place: int) -> bool:
     """True if the region of a ``linalg.generic`` uses one of its arguments."""
-    block = _BLOCK.search(text)
-    arguments = [partition(one, ":")[0] for one in split_list(block["arguments"])] if block else []
-    if block is None or place >= len(arguments):
-        return False
-    begin = start + block.end()
-    body = code[begin : _find_region_end(code, begin)]
-    return re.search(rf"{re.escape(arguments[place])}(?![\w$.-])", body) is not None
-
-
-def _find_region_end(code: str, begin: int) -> int:
-    """Return the offset of the end of the region that contains ``begin``."""
-    depth, stop = 1, min(len(code), begin + MAX_BODY_CHARS)
-    for brace in re.compile(r"[{}]").finditer(code, begin, stop):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.start()
-    return stop
+    argument = region.arguments[place : place + 1]
+    return bool(argument) and re.search(rf"{re.escape(argument[0])}(?![\w$.-])", region.text) is not None
 
 
 def _write_constant(fill: str, element: str) -> str:
