@@ -109,7 +109,7 @@ def _read_operation(text: str, begin: re.Match[str], at: int) -> Operation:
     head, takes, types = split_types(head)
     return Operation(
         name=begin["quoted"] or begin["plain"],
-        results=list_results(begin["results"] or ""),
+        results=_list_results(begin["results"] or ""),
         operands=tuple(_USE.findall(head)),
         attributes=head,
         regions=regions,
@@ -120,7 +120,7 @@ def _read_operation(text: str, begin: re.Match[str], at: int) -> Operation:
     )
 
 
-def list_results(text: str) -> tuple[str, ...]:
+def _list_results(text: str) -> tuple[str, ...]:
     """Return the values that a list of results names: ``%0#0`` and ``%0#1`` for ``%0:2``."""
     names: list[str] = []
     for one in text.split(","):
