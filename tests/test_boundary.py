@@ -247,7 +247,7 @@ def test_every_folder_is_small_enough_to_read() -> None:
     assert crowded == {}
 
 
-CROWDED = {"runners": 15, "runners/core": 14}
+CROWDED = {"runners": 15, "runners/core": 15}
 """The host side's own face: its folders, and the entries that use them."""
 
 

@@ -11,12 +11,12 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.brackets import count_opened, remove_comments
+from runners.core.mlir.operations import VALUE, split_types
 from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_COMMENT = re.compile(r"//.*$", re.MULTILINE)
-_VALUE = re.compile(r"%[A-Za-z0-9_$.-]+")
-_DEFINES = re.compile(r"^\s*(%[A-Za-z0-9_$.-]+)\s*=\s")
+_VALUE = re.compile(VALUE)
+_DEFINES = re.compile(rf"^\s*({VALUE})\s*=\s")
 _DEFINITION = re.compile(r"(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*[=:]")
 _FUNCTION = re.compile(r"^\s*(?:\w+\.)?func\b.*@")
 _RETURN = re.compile(r"^(\s*)((?:\w+\.)?return)\s+%[^\n]*$")
@@ -28,7 +28,7 @@ _MOST_GUESSES = 40
 def reduce_mlir(source: str, keeps: Callable[[str], bool]) -> str:
     """Return the smallest module found that ``keeps`` accepts, or ``source`` if it cannot be reduced."""
     text = source
-    for plain in (_COMMENT.sub("", text), _LOCATION.sub("", _COMMENT.sub("", text))):
+    for plain in (remove_comments(text), _LOCATION.sub("", remove_comments(text))):
         tidy = "\n".join(line.rstrip() for line in plain.splitlines() if line.strip()) + "\n"
         text = tidy if tidy != text and keeps(tidy) else text
     before = ""
@@ -72,7 +72,7 @@ def _list_operations(lines: Sequence[str], depth: int) -> list[Operation]:
     found: list[Operation] = []
     level, start = 0, 0
     for number, line in enumerate(lines):
-        before, level = level, max(0, level + _count_opened(line))
+        before, level = level, max(0, level + count_opened(line))
         if before == depth:
             start = number
         ended = before > depth >= level or before == level == depth
@@ -86,11 +86,6 @@ def _list_operations(lines: Sequence[str], depth: int) -> list[Operation]:
 
 
 _BEGINS = re.compile(r"^\s*(?:[%^\"#!{}]|\w+\.\w|(?:func|return|module|yield|call|br|cond_br)\b)")
-
-
-def _count_opened(line: str) -> int:
-    plain = _COMMENT.sub("", _STRING.sub('""', line))
-    return sum(plain.count(mark) for mark in "{([") - sum(plain.count(mark) for mark in "})]")
 
 
 def _make_pieces(text: str, nodes: Sequence[Operation]) -> Pieces[str]:
@@ -149,20 +144,9 @@ def _list_results(lines: Sequence[str], function: _Function) -> Iterator[tuple[O
 
 
 def _read_type(operation: str) -> str:
-    """Return the text after the last ``->``, else after the last ``:``, outside brackets."""
-    plain = operation.rstrip()
-    level = 0
-    for place in range(len(plain) - 1, 0, -1):
-        two = plain[place - 1 : place + 1]
-        if two == "->" and level == 0:
-            return plain[place + 1 :].strip()
-        if plain[place] in ")]}" or (plain[place] == ">" and two != "->"):
-            level += 1
-        elif plain[place] in "([{<":
-            level -= 1
-        elif plain[place] == ":" and level == 0 and "->" not in plain[place:]:
-            return plain[place + 1 :].strip()
-    return ""
+    """Return the type of the only result. Empty for several results, and without a type."""
+    _, takes, types = split_types(operation)
+    return types[-1] if types and (takes is None or len(types) == 1) else ""
 
 
 def _return_early(text: str) -> Iterator[str]:

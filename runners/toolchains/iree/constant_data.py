@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import TypeAlias
 
 import msgspec
 
+from runners.core.mlir.types import ScalarType, ShapedType, match_static
 from runners.core.protocol import GENERATED, Testcase
 from runners.guest.iree.generate_data import FORMATS
 
@@ -25,11 +27,12 @@ _KEY = r"[A-Za-z_][\w$.-]{0,200}"
 _CONSTANT = re.compile(
     rf"\bdense(?:_resource<(?P<key>{_KEY}|\"[^\"\n]{{1,200}}\")>"
     r"|<(?P<elided>__elided__|\"0x[0-9A-Fa-f]*(?:\.\.\.|…)\"?)>)"
-    r"(?P<colon>[ ]?:[ ]?)(?P<type>(?:tensor|vector)<(?P<shape>(?:\d{1,9}x){0,8})(?P<element>[\w.]{1,40})>)"
+    r"(?P<colon>[ ]?:[ ]?)(?=\w)"
 )
 _BLOB = re.compile(rf"^[ \t]*(?P<key>{_KEY}|\"[^\"\n]{{1,200}}\")[ \t]*:[ \t]*\"(?P<data>[^\"\n]*)\"?", re.M)
 _HEX = re.compile(r"0x(?:[0-9A-Fa-f]{2}){4,}")
 _METADATA = "{-#"
+_Kind: TypeAlias = ShapedType | ScalarType
 
 
 @dataclass(slots=True)
@@ -45,16 +48,20 @@ class _Supply:
 
 def list_missing_data(text: str) -> tuple[str, ...]:
     """Return the constants of a file, as written, whose data is missing from the text."""
-    return tuple(dict.fromkeys(_write_constant(found) for found in _find_missing(text)))
+    return tuple(dict.fromkeys(_write_constant(found) for found, _ in _find_missing(text)))
 
 
 def _write_constant(found: re.Match[str]) -> str:
     return found[0].partition(found["colon"])[0][:100]
 
 
-def _find_missing(text: str) -> Iterator[re.Match[str]]:
-    given = _list_given(text)
-    yield from (found for found in _CONSTANT.finditer(text) if found["elided"] or found["key"] not in given)
+def _find_missing(text: str, given: Collection[str] | None = None) -> Iterator[tuple[re.Match[str], _Kind]]:
+    """Yield the constants without data, and their types. ``given``: the resources with data, else the text's."""
+    known = _list_given(text) if given is None else given
+    for found in _CONSTANT.finditer(text):
+        kind = match_static(text, found.end())
+        if kind is not None and (found["elided"] or found["key"] not in known):
+            yield found, kind
 
 
 def _list_given(text: str) -> frozenset[str]:
@@ -93,25 +100,23 @@ def _plan_supply(text: str) -> _Supply | None:
     supply, given = _Supply(), _list_given(text)
     for row in _drop_broken_blobs(text).split("\n"):
         done = row
-        for found in _CONSTANT.finditer(row):
-            if not found["elided"] and found["key"] in given:
-                continue
-            key = _name_data(supply, found["shape"], found["element"])
+        for found, kind in _find_missing(row, given):
+            key = _name_data(supply, kind)
             if key is None:
                 return None
-            new = f"dense_resource<{key}>{found['colon']}{found['type']}"
-            done = done.replace(found[0], new)
+            new = f"dense_resource<{key}>{found['colon']}{kind}"
+            done = done.replace(f"{found[0]}{kind}", new)
             supply.changes.append(_write_constant(found))
         supply.rows.append(done)
     return supply
 
 
-def _name_data(supply: _Supply, shape: str, element: str) -> str | None:
+def _name_data(supply: _Supply, of: _Kind) -> str | None:
     """Return the name of the generated data of a type. None if the type or the size is not supported."""
-    kind = re.sub(r"^[su]i", "i", element)
+    kind = re.sub(r"^[su]i", "i", of.element)
     if kind not in (*FORMATS, "bf16"):
         return None
-    count = math.prod(int(extent) for extent in shape.split("x") if extent)
+    count = math.prod(of.shape)
     wanted = f"{kind}*{count}"
     if wanted not in supply.entries:
         supply.size += count * int(re.sub(r"\D", "", kind)) // 8

@@ -222,6 +222,19 @@ def test_no_module_is_tried_that_uses_a_value_without_its_definition() -> None:
             assert re.match(r"%\w+(?:, %\w+)*\s*[=:]", text[first:]), (name, text)
 
 
+def test_a_cast_has_the_type_after_its_to() -> None:
+    """And an address in a string is no comment."""
+    module = """func.func @f(%a: f32) -> f64 {
+  %0 = arith.extf %a {at = "http://a.b"} : f32 to f64
+  %1 = arith.addf %0, %0 : f64
+  return %1 : f64
+}
+"""
+    left = reduce_mlir(module, lambda text: '"http://a.b"} : f32 to f64' in text and "return" in text)
+    assert "return %0 : f64" in left
+    assert "addf" not in left
+
+
 def test_resources_after_the_module_are_no_part_of_it() -> None:
     """Resources go by themselves, and the module around the function too."""
     resources = '{-#\n  dialect_resources: {\n    builtin: {\n      one: "0x04"\n    }\n  }\n#-}\n'

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from runners.core.failure.printed.reading import Reading
+from runners.core.mlir.types import remove_types
 
 MAX_ROWS = 2_000
 MAX_ROW_CHARS = 4_000
@@ -189,8 +190,6 @@ _OPERATION = re.compile(
     r"(?:\"(?P<quoted>[a-z]\w*(?:\.[\w$-]+)+)\"\s*\(|(?P<plain>[a-z]\w*(?:\.[\w$-]+)+|return|call|func)(?=[\s<{(]|$)(?!\s*=))"
 )
 _ALIAS = re.compile(r"\s*#[\w$.-]+\s*=\s*(?P<of>.*)")
-_TYPE = re.compile(r"\b(?:tensor|memref|vector|complex|tuple)<|![\w.$-]+<?")
-_SCALAR = re.compile(r"(?<![\w.@#%])(?:index|none|tf32|bf16|[su]?i\d+|f\d+(?:E\w+)?)(?![\w.])")
 _VALUE = re.compile(r"%[\w$.-]+")
 _ATTRIBUTE = re.compile(r"(?<![%@#\w.$-])[A-Za-z_][\w.]*(?:\s*=(?!=)|(?=\())")
 """The name of an attribute, ``values = dense<1>`` or ``values(dense<1>)``, or of a group of operands, ``ins(…)``."""
@@ -228,22 +227,9 @@ def read_operations(text: str) -> list[Operation]:
 
 def _list_words(row: str) -> Iterator[str]:
     """Yield the values, constants and keywords of a row, without types, names of attributes and locations."""
-    bare = _SCALAR.sub(" ", _drop_types(row.partition(" loc(")[0]))
+    bare = remove_types(row.partition(" loc(")[0])
     for word in _WORD.findall(_ATTRIBUTE.sub(" ", bare)):
         yield _normalize(word)
-
-
-def _drop_types(row: str) -> str:
-    """Remove each type with its brackets: ``tensor<4x!q<i8>>``."""
-    kept, at = [], 0
-    while found := _TYPE.search(row, at):
-        kept.append(row[at : found.start()])
-        at = found.end()
-        depth = int(found[0].endswith("<"))
-        while depth and at < len(row):
-            depth += {"<": 1, ">": -1}.get(row[at], 0) if row[at - 1 : at + 1] != "->" else 0
-            at += 1
-    return " ".join((*kept, row[at:]))
 
 
 def _normalize(word: str) -> str:

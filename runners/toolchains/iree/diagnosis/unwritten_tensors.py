@@ -19,17 +19,19 @@ import msgspec
 
 from runners.core.findings.record import add_evidence, make_finding
 from runners.core.findings.types import UnwrittenEvidence
+from runners.core.mlir.brackets import blank_comments, split_list
+from runners.core.mlir.operations import VALUE, Operation, Region, split_operations
+from runners.core.mlir.types import TensorType, match_static, parse_type
 from runners.core.protocol import Observation, Testcase, TestcaseKind
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
 
-MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
+MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_OPERATION_CHARS = 200_000, 20, 1_000, 4_000
 """Limits, so that no text makes the search slow: characters of a file, ``tensor.empty`` operations of a file,
-operations after each of them, characters of a region."""
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
+operations after each of them, characters of an operation."""
 _EMPTY = re.compile(
-    rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
-    r"(?P<type>tensor<(?:(?:\d{1,9}|\?)x){0,8}(?P<element>f16|bf16|f32|f64|i\d{1,2})>)[ \t]*$",
+    rf"^[ \t]*(?P<name>{VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
+    r"(?P<type>tensor<[^\n]{1,400}>)[ \t]*$",
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"^[ \t]*(?:func|util)\.func\b", re.MULTILINE)
@@ -37,10 +39,9 @@ _OPERATION = re.compile(r"^[ \t]*(?:%[^\n=]{1,200}=[ \t]*)?\"?(?P<name>[a-z_]{1,
 _ADDS = re.compile(
     r"linalg\.(?:\w*matmul\w*|conv_\w+|depthwise_conv_\w+|pooling_\w+|matvec|vecmat|batch_matvec|dot|\w*mmt4d|reduce)"
 )
+_ELEMENT = re.compile(r"f16|bf16|f32|f64|i\d{1,2}")
 _OUTS = re.compile(r"\bouts\([ \t]*(?P<names>[^:)]{1,400}):")
 _INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
-_BLOCK = re.compile(r"\^\w{1,40}\((?P<arguments>[^)]{1,2000})\)[ \t]*:")
-_COMMENT = re.compile(r"//[^\n]*")
 
 _FLOATS = {
     "f16": ("0x7BFF", "0xFBFF"),
@@ -114,13 +115,15 @@ def find_unwritten(testcase: Testcase) -> Unwritten | None:
     for file, text in testcase.files.items():
         if not file.endswith(".mlir") or len(text) > MAX_CHARS:
             continue
-        # Comments become blanks, so that offsets do not change.
-        code = _COMMENT.sub(lambda found: " " * len(found[0]), text)
+        code = blank_comments(text)
         for empty in islice(_EMPTY.finditer(code), MAX_EMPTY):
+            kind = parse_type(empty["type"])
+            if not isinstance(kind, TensorType) or not _ELEMENT.fullmatch(kind.element):
+                continue
             for operation, at in _find_readers(code, empty):
                 return Unwritten(
                     operation=operation, file=file, line=code.count("\n", 0, at) + 1, name=empty["name"],
-                    _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=empty["element"],
+                    _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=kind.element,
                     _sizes=empty["sizes"].strip(),
                 )  # fmt: skip
     return None
@@ -130,78 +133,49 @@ def _find_readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Find the operations of the same function that read the tensor. Return each with its offset."""
     following = _FUNCTION.search(code, empty.end())
     end = following.start() if following else len(code)
-    operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS))
-    for place, found in enumerate(operations):
-        stop = operations[place + 1].start() if place + 1 < len(operations) else end
-        if _does_read(found["name"], code, (found.start(), stop, end), empty["name"]):
-            yield found["name"], found.start() + len(found[0]) - len(found[0].lstrip())
+    for found in islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS):
+        begin = found.start() + len(found[0]) - len(found[0].lstrip())
+        operation = next(split_operations(code[begin : min(end, begin + MAX_OPERATION_CHARS)]), None)
+        if operation is not None and _does_read(operation, code[begin:end], empty["name"]):
+            yield operation.name, begin
 
 
-def _does_read(operation: str, code: str, place: tuple[int, int, int], name: str) -> bool:
-    """True if an operation certainly reads the tensor. ``place``: its start, its end, and the end of the function."""
-    start, stop, _ = place
-    text = code[start:stop]
-    if operation == "tensor.insert_slice":
-        return _returns_rest(code, place, name)
-    if operation == "tensor.extract":
-        return re.search(rf"tensor\.extract[ \t]+{re.escape(name)}\[", text) is not None
-    if not operation.startswith("linalg.") or operation == "linalg.index":
+def _does_read(operation: Operation, code: str, name: str) -> bool:
+    """True if an operation certainly reads the tensor. ``code`` reaches from the operation to the function's end."""
+    if operation.name == "tensor.insert_slice":
+        return _returns_rest(operation, code, name)
+    if operation.name == "tensor.extract":
+        return operation.operands[:1] == (name,)
+    if not operation.name.startswith("linalg.") or operation.name == "linalg.index":
         return False
-    given, output = _find_operand(_INS.search(text), name), _find_operand(_OUTS.search(text), name)
-    if operation == "linalg.generic":
-        inputs = _INS.search(text)
-        first = len(inputs["names"].split(",")) if inputs else 0
-        places = ([] if given is None else [given]) + ([] if output is None else [first + output])
-        return any(_body_uses(code, start, text, place) for place in places)
-    if given is not None:
+    given, outputs = (_list_names(pattern.search(operation.attributes)) for pattern in (_INS, _OUTS))
+    if operation.name == "linalg.generic":
+        places = [at for at, one in enumerate((*given, *outputs)) if one == name]
+        return any(_body_uses(region, place) for region in operation.regions for place in places)
+    if name in given:
         # The second operand of a pooling is the window: only its shape is used.
-        return given == 0 or not operation.startswith("linalg.pooling_")
-    return output is not None and _ADDS.fullmatch(operation) is not None
+        return given.index(name) == 0 or not operation.name.startswith("linalg.pooling_")
+    return name in outputs and _ADDS.fullmatch(operation.name) is not None
 
 
-_INSERT = re.compile(
-    rf"(?P<to>{_VALUE})[ \t]*=[ \t]*tensor\.insert_slice[ \t]+{_VALUE}[ \t]+into[ \t]+(?P<into>{_VALUE})\["
-    r"[^:\n]{1,400}:[ \t]*tensor<(?P<part>(?:\d{1,9}x)+)\w+>[ \t]+into[ \t]+tensor<(?P<whole>(?:\d{1,9}x)+)\w+>"
-)
-
-
-def _returns_rest(code: str, place: tuple[int, int, int], name: str) -> bool:
+def _returns_rest(insert: Operation, code: str, name: str) -> bool:
     """True if a part is inserted into the tensor, and the function returns all of it, unwritten elements included."""
-    start, stop, end = place
-    found = _INSERT.search(code, start, stop)
-    if found is None or found["into"] != name:
+    part, whole = (match_static(one[0], 0) if one else None for one in (insert.takes, insert.types))
+    if insert.operands[1:2] != (name,) or len(insert.results) != 1 or part is None or whole is None:
         return False
-    part, whole = (math.prod(map(int, found[key].split("x")[:-1])) for key in ("part", "whole"))
-    at = max(start, code.rfind("return", start, end))
-    returned = re.match(rf"return[ \t]+{re.escape(found['to'])}[ \t]*:", code[at : at + 200])
-    return part < whole and returned is not None
+    at = max(0, code.rfind("return"))
+    returned = re.match(rf"return[ \t]+{re.escape(insert.results[0])}[ \t]*:", code[at : at + 200])
+    return math.prod(part.shape) < math.prod(whole.shape) and returned is not None
 
 
-def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:
-    """Return the position of a value in an operand list."""
-    names = [one.strip() for one in listed["names"].split(",")] if listed else []
-    return names.index(name) if name in names else None
+def _list_names(listed: re.Match[str] | None) -> list[str]:
+    return split_list(listed["names"]) if listed else []
 
 
-def _body_uses(code: str, start: int, text: str, place: int) -> bool:
+def _body_uses(region: Region, place: int) -> bool:
     """True if the region of a ``linalg.generic`` uses one of its arguments."""
-    block = _BLOCK.search(text)
-    arguments = [one.partition(":")[0].strip() for one in block["arguments"].split(",")] if block else []
-    if block is None or place >= len(arguments):
-        return False
-    begin = start + block.end()
-    body = code[begin : _find_region_end(code, begin)]
-    return re.search(rf"{re.escape(arguments[place])}(?![\w$.-])", body) is not None
-
-
-def _find_region_end(code: str, begin: int) -> int:
-    """Return the offset of the end of the region that contains ``begin``."""
-    depth, stop = 1, min(len(code), begin + MAX_BODY_CHARS)
-    for brace in re.compile(r"[{}]").finditer(code, begin, stop):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.start()
-    return stop
+    argument = region.arguments[place : place + 1]
+    return bool(argument) and re.search(rf"{re.escape(argument[0])}(?![\w$.-])", region.text) is not None
 
 
 def _write_constant(fill: str, element: str) -> str:

@@ -9,8 +9,9 @@ all. The operations were found by parsing IREE's own tests of August 2026 with b
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
+from runners.core.mlir.brackets import split_list
 from runners.toolchains.iree.notations.rule import Notation, date_rules, make_rename
 
 _BODY = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,2000}\}){0,2000}\}){0,8000}"
@@ -60,24 +61,9 @@ def _write_behind_region(found: re.Match[str]) -> str | None:
 
 def _divide(body: str, names: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the entries of a dictionary with one of these names, and the other entries."""
-    entries = list(_split_entries(body))
+    entries = split_list(body)
     own = [one for one in entries if re.split(r"[\s=]", one, maxsplit=1)[0] in names]
     return own, [one for one in entries if one not in own]
-
-
-def _split_entries(body: str) -> Iterator[str]:
-    """Yield the entries of a dictionary: the text between commas outside brackets."""
-    depth, begin = 0, 0
-    for at, char in enumerate(body):
-        if char in "([{<":
-            depth += 1
-        elif char in ")]}" or (char == ">" and body[at - 1 : at] != "-"):
-            depth -= 1
-        elif char == "," and not depth:
-            yield body[begin:at].strip()
-            begin = at + 1
-    if last := body[begin:].strip():
-        yield last
 
 
 _NAMES = "|".join(re.escape(name) for name in sorted(_OWN, key=len, reverse=True))

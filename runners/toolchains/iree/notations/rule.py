@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from runners.core.mlir import operations
+from runners.core.mlir.types import ShapedType, parse_type
+
 OLDEST = "2.9.0"
 """The first numbered release. Every numbered release rejects notations of earlier years."""
 EARLIEST = "20230209.425"
@@ -30,18 +33,18 @@ def date_rules(rules: Sequence[Notation], gone_in: str) -> tuple[Notation, ...]:
     return tuple(replace(rule, gone_in=gone_in) if rule.gone_in == OLDEST else rule for rule in rules)
 
 
-VALUE = r"%[\w$.-]+(?:#\d+)?"
+VALUE = rf"{operations.VALUE}(?:#\d+)?"
 NESTED = r"<(?:[^<>]|<(?:[^<>]|<[^<>]{0,400}>){0,60}>){0,200}>"
 TYPE = rf"!?[a-z][\w.]*(?:{NESTED})?"
-_SHAPED = re.compile(r"(?P<kind>tensor|memref|vector)<(?P<shape>(?:(?:\d+|\?)x)*)(?P<element>.+)>", re.S)
 
 
-def read_shape(text: str) -> tuple[str, list[str], str] | None:
-    """Return kind, dimensions and element of a shaped type without encoding or layout. None for any other type."""
-    found = _SHAPED.fullmatch(text)
-    if found is None or "," in found["element"] or "[" in found["shape"]:
-        return None
-    return found["kind"], found["shape"].split("x")[:-1], found["element"]
+def read_shape(text: str) -> ShapedType | None:
+    """Return a shaped type without encoding or layout. None for any other type."""
+    match parse_type(text):
+        case ShapedType(name="tensor" | "memref" | "vector", encoding="") as kind:
+            return kind
+        case _:
+            return None
 
 
 _OPERATION = re.compile(r"(?<![\w.#!@%<])\"?([a-z_]\w*)\.[a-z_][\w-]*")

@@ -6,10 +6,12 @@ are written in the line of their operation, so that later lines keep their numbe
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.types import DYNAMIC, match_static
 from runners.toolchains.iree.notations.rule import EARLIEST, TYPE, VALUE, Notation, find_dialect, read_shape
 
 _TOSA_WIDTHS = {"multiplier": "i32", "shift": "i8"}
@@ -100,7 +102,7 @@ def _read_array(text: str) -> list[str] | None:
 
 def _read_element(kind: str) -> str:
     shape = read_shape(kind)
-    return shape[2] if shape is not None and re.fullmatch(r"i\d+|b?f\d+", shape[2]) else ""
+    return shape.element if shape is not None and re.fullmatch(r"i\d+|b?f\d+", shape.element) else ""
 
 
 def _drop(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
@@ -184,7 +186,7 @@ def _write_accumulator(one: _Operation) -> str | None:
 
 _CONSTANT = (
     r"^[ \t]*{name} = (?:\"tosa\.const\"\(\) ?<?\{{values? = |arith\.constant )"
-    r"dense<(?P<items>[^<>]{{0,4000}})> ?: ?tensor<(?P<shape>(?:\d{{1,9}}x){{0,8}})i\d+>"
+    r"dense<(?P<items>[^<>]{{0,4000}})> ?:"
 )
 
 
@@ -194,9 +196,10 @@ def _read_constant(one: _Operation, place: int) -> list[str] | None:
     if len(written) != 1:
         return None
     items = re.findall(r"-?\d+", written[0]["items"])
-    count = 1
-    for size in written[0]["shape"].split("x")[:-1]:
-        count *= int(size)
+    kind = match_static(one.text, written[0].end())
+    if kind is None or not re.fullmatch(r"i\d+", kind.element):
+        return None
+    count = math.prod(kind.shape)
     return items * count if len(items) == 1 else items if len(items) == count else None
 
 
@@ -244,12 +247,12 @@ def _write_fully_connected(one: _Operation) -> str | None:
     Later rules write its parts in the forms of the release.
     """
     shapes = [read_shape(kind) for kind in (*one.types, one.to)]
-    sizes = [shape[1] for shape in shapes if shape is not None]
+    sizes = [shape.shape for shape in shapes if shape is not None]
     if len(one.operands) != 3 or len(sizes) != 4 or any(len(sizes[at]) != 2 for at in (0, 1, 3)):
         return None
-    (rows, depth), (units, _) = sizes[0], sizes[1]
-    if not all(size.isdigit() for size in (rows, depth, units)):
+    if DYNAMIC in (*sizes[0], sizes[1][0]):
         return None
+    rows, depth, units = map(str, (*sizes[0], sizes[1][0]))
     stem = "%tosa_" + re.sub(r"\W", "_", one.result.lstrip("%"))
     given, weight, to = (_widen(kind) for kind in (one.types[0], one.types[1], one.to))
     attributes = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from runners.core.mlir.types import DYNAMIC, TensorType
 from runners.toolchains.iree.notations.rule import (
     EARLIEST,
     NESTED,
@@ -116,16 +118,16 @@ def _write_fill(found: re.Match[str]) -> str | None:
 def _write_output_shape(found: re.Match[str]) -> str | None:
     """Add the sizes of the result, which must be static: a dynamic size would need another value."""
     result = read_shape(found["result"])
-    if result is None or "?" in result[1] or "output_shape" in found[0]:
+    if result is None or DYNAMIC in result.shape or "output_shape" in found[0]:
         return None
-    return f"{found['head']}output_shape [{', '.join(result[1])}] {found['types']}"
+    return f"{found['head']}output_shape [{', '.join(map(str, result.shape))}] {found['types']}"
 
 
 def _write_reshape(found: re.Match[str]) -> str | None:
     source, result = read_shape(found["source"]), read_shape(found["result"])
     if source is None or result is None:
         return None
-    verb = "collapse" if len(source[1]) > len(result[1]) else "expand"
+    verb = "collapse" if len(source.shape) > len(result.shape) else "expand"
     return f"{found['kind']}.{verb}_shape {found['rest']}"
 
 
@@ -214,10 +216,10 @@ def _write_extract(found: re.Match[str]) -> str | None:
     """Add the omitted type of the extracted element or vector."""
     whole = read_shape(found["type"])
     places = [place for place in found["places"].split(",") if place.strip()]
-    if whole is None or len(places) > len(whole[1]):
+    if whole is None or len(places) > len(whole.shape):
         return None
-    rest = whole[1][len(places) :]
-    part = f"vector<{'x'.join([*rest, whole[2]])}>" if rest else whole[2]
+    rest = whole.shape[len(places) :]
+    part = replace(whole, shape=rest) if rest else whole.element
     return f"{found['head']} : {part} from {found['type']}"
 
 
@@ -243,22 +245,22 @@ _VECTOR = (
 def _write_element(found: re.Match[str]) -> str | None:
     """Write an access to one element of a vector of rank one, whose index has the type ``index``."""
     whole = read_shape(found["type"])
-    if whole is None or len(whole[1]) != 1:
+    if whole is None or len(whole.shape) != 1:
         return None
     if found["op"] == "extract":
-        return f"vector.extract {found['vector']}[{found['index']}] : {whole[2]} from {found['type']}"
+        return f"vector.extract {found['vector']}[{found['index']}] : {whole.element} from {found['type']}"
     value = found["value"].rstrip(", ")
-    return f"vector.insert {value}, {found['vector']}[{found['index']}] : {whole[2]} into {found['type']}"
+    return f"vector.insert {value}, {found['vector']}[{found['index']}] : {whole.element} into {found['type']}"
 
 
 def _write_splat(found: re.Match[str]) -> str | None:
     shape = read_shape(found["type"])
-    if shape is None or "?" in shape[1]:
+    if shape is None or DYNAMIC in shape.shape:
         return None
     value = found["value"]
-    if shape[0] == "tensor":
+    if isinstance(shape, TensorType):
         return f"{found['head']}tensor.splat {value} : {found['type']}"
-    return f"{found['head']}vector.broadcast {value} : {shape[2]} to {found['type']}"
+    return f"{found['head']}vector.broadcast {value} : {shape.element} to {found['type']}"
 
 
 _ELEMENTS = (
@@ -358,7 +360,7 @@ def _write_both_types(found: re.Match[str]) -> str | None:
     shape = read_shape(found["memref"])
     if shape is None:
         return None
-    tensor = f"tensor<{'x'.join([*shape[1], shape[2]])}>"
+    tensor = str(TensorType(shape.shape, shape.element))
     types = (tensor, found["memref"]) if found["op"] == "to_memref" else (found["memref"], tensor)
     return f"{found['head']} : {types[0]} to {types[1]}"
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from runners.core.mlir.brackets import find_closing, partition, split_list
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, Type, fits_shape, parse_type, replace_types
 
 _FUNCTION = re.compile(
     r"^[ \t]{0,40}(?:util\.)?func(?:\.func)?[ \t]+(?P<private>private[ \t]+)?(?:public[ \t]+)?"
@@ -13,10 +16,6 @@ _FUNCTION = re.compile(
 )
 _INPUT = re.compile(r"--?(?:input|function[_-]input|inputs_file)\b")
 _CALLED = re.compile(r"--?(?:function|entry[_-]function)=@?(?P<name>[\w.$-]+)$")
-_TENSOR = re.compile(
-    r"(?:tensor<(?P<shape>(?:\d{1,6}x){0,8})(?P<element>\w{1,8})>"
-    r"|!torch\.vtensor<\[(?P<sizes>\d{0,6}(?:,\d{1,6}){0,7})\],(?P<kind>\w{1,8})>)$"
-)
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _INTEGERS = re.compile(r"[su]?i(?:8|16|32|64)$|index$")
 MAX_SIGNATURE_CHARS = 20_000
@@ -43,11 +42,8 @@ def generate_inputs(argv: Sequence[str], text: str) -> tuple[str, ...] | None:
     return tuple(flags)
 
 
-_DYNAMIC = re.compile(
-    r"(?<=tensor<)(?:(?:\d{1,6}|\?)x){1,8}(?=\w{1,8}>)|(?<=vtensor<\[)[\d?]{1,6}(?:,[\d?]{1,6}){0,7}(?=\],)"
-)
 _TOLD_SHAPE = re.compile(r"(?<![\w.])(?:\d{1,6}x){1,8}(?=[a-z]{1,4}\d{1,2}\b)")
-SMALL = "8"
+SMALL = 8
 """An extent that most reshapes and tiles divide."""
 
 
@@ -56,22 +52,17 @@ def choose_extents(text: str, told: str) -> str:
 
     ``told`` is the text of the report. Its shapes are preferred. Only the types of the result are used.
     """
-    shapes = [found[0].split("x")[:-1] for found in _TOLD_SHAPE.finditer(f"{told[:100_000]}\n{text[:100_000]}")]
+    words = (found[0].split("x")[:-1] for found in _TOLD_SHAPE.finditer(f"{told[:100_000]}\n{text[:100_000]}"))
+    shapes = [tuple(map(int, extents)) for extents in words]
 
-    def choose(found: re.Match[str]) -> str:
-        comma = "," in found[0] or not found[0].endswith("x")
-        extents = found[0].split(",") if comma else found[0].split("x")[:-1]
-        if "?" not in extents:
-            return found[0]
-        fits = (shape for shape in shapes if len(shape) == len(extents) and all(map(_fits, extents, shape)))
-        chosen = next(fits, [SMALL if extent == "?" else extent for extent in extents])
-        return ",".join(chosen) if comma else "".join(f"{extent}x" for extent in chosen)
+    def settle(kind: Type) -> str | None:
+        if not isinstance(kind, TensorType) or DYNAMIC not in kind.shape:
+            return None
+        own = kind.shape
+        fits = (shape for shape in shapes if fits_shape(own, shape))
+        return str(replace(kind, shape=next(fits, tuple(SMALL if n == DYNAMIC else n for n in own))))
 
-    return _DYNAMIC.sub(choose, text)
-
-
-def _fits(extent: str, known: str) -> bool:
-    return extent in ("?", known)
+    return replace_types(text, settle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +73,30 @@ class Function:
     private: bool
     at: int
     """Offset of its line in the text."""
+    names: tuple[str, ...]
+    """The names of its arguments. Empty texts for those of a declaration."""
     types: tuple[str, ...]
-    """The types of its arguments, without blanks."""
+    """Their types, without blanks."""
 
 
 def list_functions(text: str) -> tuple[Function, ...]:
     """Return the functions that a text declares, in order."""
-    return tuple(
-        Function(
-            name=found["name"],
-            private=bool(found["private"]),
-            at=found.start(),
-            types=_list_argument_types(text[found.end() : found.end() + MAX_SIGNATURE_CHARS]),
-        )
-        for found in _FUNCTION.finditer(text)
+    found = list(_FUNCTION.finditer(text))
+    ends = [*(one.start() for one in found[1:]), len(text)]
+    return tuple(_read_function(one, end) for one, end in zip(found, ends, strict=False))
+
+
+def _read_function(found: re.Match[str], following: int) -> Function:
+    """Return the function at a match. ``following``: where the next one begins."""
+    listed = found.string[found.end() - 1 : min(found.end() + MAX_SIGNATURE_CHARS, following)]
+    end = find_closing(listed, 0)
+    arguments = list(map(_read_argument, split_list(listed[1:end] if end > 0 else listed[1:])))
+    return Function(
+        name=found["name"],
+        private=bool(found["private"]),
+        at=found.start(),
+        names=tuple(name for name, _ in arguments),
+        types=tuple(kind for _, kind in arguments),
     )
 
 
@@ -104,43 +105,21 @@ def find_called(argv: Sequence[str]) -> str | None:
     return next((found["name"] for word in argv if (found := _CALLED.match(word))), None)
 
 
-def _list_argument_types(text: str) -> tuple[str, ...]:
-    """Return the types of the arguments, up to the parenthesis that ends them."""
-    types: list[str] = []
-    depth, begin = 0, 0
-    for at, char in enumerate(text):
-        if char in "(<[{":
-            depth += 1
-        elif char in ")>]}" and depth:
-            depth -= 1
-        elif char in ",)" and not depth:
-            if written := text[begin:at].strip():
-                types.append(_read_type(written))
-            begin = at + 1
-            if char == ")":
-                break
-    return tuple(types)
-
-
-_ATTRIBUTES = re.compile(r"\s*\{[^{}]{0,400}\}\s*$")
-
-
-def _read_type(argument: str) -> str:
-    """Return ``tensor<4xf32>`` for ``%a: tensor<4xf32> {iree.identifier = "a"}``."""
-    kind = _ATTRIBUTES.sub("", argument)
-    return re.sub(r"^%[\w.$-]+\s*:\s*", "", kind).replace(" ", "")
+def _read_argument(argument: str) -> tuple[str, str]:
+    """Return ``%a`` and ``tensor<4xf32>`` for ``%a: tensor<4xf32> {iree.identifier = "a"}``."""
+    name, colon, kind = partition(argument, ":")
+    return name if colon else "", partition(kind if colon else argument, "{")[0].replace(" ", "")
 
 
 def write_value(kind: str) -> str | None:
     """Return a value of a type, as the runner reads it. None for a type without a generated value."""
-    if kind in _FLOATS:
-        return "0.5"
-    if _INTEGERS.match(kind):
-        return "1"
-    found = _TENSOR.match(kind)
-    if found is None:
+    declared = parse_type(kind)
+    if not isinstance(declared, ScalarType | TensorType):
         return None
-    element = found["element"] or found["kind"]
+    element = declared.element
     value = "0.5" if element in _FLOATS else "1" if _INTEGERS.match(element) else None
-    extents = found["shape"] if found["element"] else "".join(f"{n}x" for n in found["sizes"].split(",") if n)
-    return None if value is None else f"{extents}{element.removeprefix('s')}={value}"
+    if value is None or isinstance(declared, ScalarType):
+        return value
+    if declared.encoding or DYNAMIC in declared.shape:
+        return None
+    return f"{''.join(f'{extent}x' for extent in declared.shape)}{element.removeprefix('s')}={value}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.toolchains.iree.reports.inputs import choose_extents, generate_inputs
+from runners.toolchains.iree.reports.inputs import choose_extents, generate_inputs, list_functions
 
 
 def signature(arguments: str, name: str = "f") -> str:
@@ -19,6 +19,7 @@ def signature(arguments: str, name: str = "f") -> str:
         ("%a : tensor<f16>, %b: tensor<3xi64>", ["f16=0.5", "3xi64=1"]),
         ('%a: tensor<2xbf16> {iree.abi.name = "x", other = [1, 2]}, %b: f32, %c: i32', ["2xbf16=0.5", "0.5", "1"]),
         ("%a: !torch.vtensor<[2,3],f32>, %b: !torch.vtensor<[],si64>", ["2x3xf32=0.5", "i64=1"]),
+        ("%a: tensor<2xf32> {m = affine_map<(d0) -> (d0)>}, %b: f32", ["2xf32=0.5", "0.5"]),
         ("%a: tensor<4xf32>,\n      %b: tensor<5xui8>", ["4xf32=0.5", "5xui8=1"]),
     ],
 )
@@ -40,6 +41,13 @@ def test_only_a_call_without_inputs_gets_some() -> None:
     assert generate_inputs(("--module=m.vmfb", "--function=h"), text) == ("--input=1",)
     assert generate_inputs(("--module=m.vmfb",), text) == ()
     assert generate_inputs(("--module=m.vmfb", "--function=other"), text) == ()
+
+
+def test_open_parentheses_end_at_the_next_function() -> None:
+    """Else each of many functions would be read up to the end of the text."""
+    functions = list_functions("func.func @f(%a: i32, i8\n" * 3_000)
+    assert {one.types for one in functions} == {("i32", "i8")}
+    assert {one.names for one in functions} == {("%a", "")}
 
 
 @pytest.mark.parametrize(

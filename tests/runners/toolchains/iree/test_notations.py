@@ -69,6 +69,7 @@ def test_operations_of_the_standard_dialect(old: str, new: str) -> None:
         ("scf.foreach_thread (%i) in (%n) {", "scf.forall (%i) in (%n) {"),
         ("%5 = splat %x : vector<2xf32>", "%5 = vector.broadcast %x : f32 to vector<2xf32>"),
         ("%6 = splat %x : tensor<2xi8>", "%6 = tensor.splat %x : tensor<2xi8>"),
+        ("%7 = vector.splat %x : vector<[4]xf32>", "%7 = vector.splat %x : vector<[4]xf32>"),  # a scalable extent
         ("%7 = vector.splat %x : vector<8xi1>", "%7 = vector.broadcast %x : i1 to vector<8xi1>"),
         (
             "%8 = vector.extractelement %v[%i : index] : vector<4xf16>",

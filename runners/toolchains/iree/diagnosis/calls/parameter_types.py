@@ -15,14 +15,13 @@ import msgspec
 
 from runners.core.failure.oracle import CHECKS, OUTPUT
 from runners.core.findings.calls import OtherParameterType
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Exited, TestcaseKind
 from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.wrong_call import WrongCall
 
-_DECLARED = re.compile(
-    r'#(?:flow|stream)\.parameter\.named<(?:"[^"\n]{0,200}"::)?"(?P<key>[^"\n]{1,200})">\s*:\s*'
-    r"tensor<(?:\d{1,9}x){0,8}(?P<type>f16|f32|f64|[su]?i8|[su]?i16|[su]?i32|[su]?i64)>"
-)
+_DECLARED = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"[^"\n]{0,200}"::)?"(?P<key>[^"\n]{1,200})">\s*:')
+_ELEMENT = re.compile(r"f16|f32|f64|[su]?i(?:8|16|32|64)")
 _NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64"}
 _ADDS = frozenset({"add_buffer"})
 _SAVES = frozenset({"save_archive_file", "create_archive_file", "save_file"})
@@ -39,7 +38,7 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
     if not isinstance(seen.ended, Exited):
         return None
     texts = [text for text in testcase.files.values() if len(text) <= MAX_CHARS]
-    types = {found["key"]: found["type"] for text in texts for found in _DECLARED.finditer(text)}
+    types = {key: element for text in texts for key, element in _list_declared(text)}
     files = {
         name: _convert_arrays(text, types) if types and name.endswith(".py") and len(text) <= MAX_CHARS else text
         for name, text in testcase.files.items()
@@ -51,6 +50,14 @@ def find_parameter_of_other_type(failure: Failure) -> WrongCall | None:
         call=OtherParameterType(name=changed, taken=types[changed], function=_name_function(texts)),
         mended=(msgspec.structs.replace(testcase, files=files),),
     )
+
+
+def _list_declared(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of the parameters that are declared as tensors of numbers, with their element types."""
+    for found in _DECLARED.finditer(text):
+        kind = match_static(text, found.end())
+        if kind is not None and _ELEMENT.fullmatch(kind.element):
+            yield found["key"], kind.element
 
 
 def _name_function(texts: list[str]) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import msgspec
 
 from runners.core.findings.calls import CallDifference, NoFunction, OtherCount, OtherSize, OtherType, PrivateFunction
+from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, fits_shape, parse_type
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.wrong_call import WrongCall
 from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions, write_value
@@ -55,7 +57,7 @@ def _compare_step(testcase: Testcase, at: int, mending: _Mending) -> Iterator[Ca
         return  # the file may name the function and contain inputs
     if source is None or any("benchmark-funcs" in word for other in testcase.steps for word in other):
         return
-    text = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), testcase.files[source])
+    text = blank_comments(testcase.files[source])
     functions = list_functions(text)
     asked = find_called(step)
     called, differing = _find_function(functions, asked, len(_list_inputs(step)))
@@ -123,22 +125,11 @@ _GIVEN = re.compile(
     r"(?P<shape>(?:\d{1,9}x){0,8})(?P<element>[fsu]?i\d{1,2}|bf16|f\d{1,2}|index)(?:=(?P<values>[^@*]*))?$", re.S
 )
 _NUMBER = re.compile(r"[-+]?[\d.][\w.+-]*$")
-_TENSOR = re.compile(r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[a-z]\w{0,8})>$")
-_TORCH = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w{1,8})>$")
-_SCALAR = re.compile(r"(?P<element>[su]?i\d{1,2}|bf16|f\d{1,2}|index)$")
 _UNKNOWN_ARGUMENTS = re.compile(r"!(?!torch\.vtensor<|hal\.buffer_view$)")
 """Types of arguments that the compiler may supply itself, such as fences."""
 _OTHER_INPUTS = re.compile(r"--?input=[@*+]|--?[\w-]*input(?!=)|--?\w+[_-]input\b")
 """Inputs from files, which may contain several arrays, and flags of other years for inputs."""
 _CHANGES_TYPES = re.compile(r"--iree-[\w-]*(?:demote|promote)-")
-
-
-@dataclass(frozen=True, slots=True)
-class _Type:
-    """The type of an argument or an input. ``shape`` is None for a scalar; an extent of None is dynamic."""
-
-    shape: tuple[int | None, ...] | None
-    element: str
 
 
 def _list_inputs(step: Sequence[str]) -> list[int]:
@@ -178,7 +169,7 @@ def _compare_inputs(
 def _compare_input(function: str, argument: int, declared: str, given: str, changed: bool) -> CallDifference | None:
     bare = given.strip().strip("\"'")
     wanted, passed = _read_declared(declared), _GIVEN.match(bare)
-    if wanted is not None and wanted.shape is not None and _NUMBER.match(bare) and passed is None:
+    if isinstance(wanted, TensorType) and _NUMBER.match(bare) and passed is None:
         # The tool takes a bare number as a scalar alone.
         return OtherType(function=function, argument=argument, declared=declared, given=bare)
     if wanted is None or passed is None:
@@ -186,7 +177,7 @@ def _compare_input(function: str, argument: int, declared: str, given: str, chan
     shape = tuple(int(extent) for extent in passed["shape"].split("x")[:-1])
     word = f"{passed['shape']}{passed['element']}"
     alike = changed or _are_alike(wanted.element, passed["element"])
-    if not alike or not _fits(wanted.shape, shape):
+    if not alike or not fits_shape(wanted.shape, shape):
         return OtherType(function=function, argument=argument, declared=declared, given=word)
     values = [one for one in re.split(r"[\s,\[\]]+", passed["values"] or "") if one]
     size = math.prod(shape)
@@ -195,19 +186,12 @@ def _compare_input(function: str, argument: int, declared: str, given: str, chan
     return None
 
 
-def _read_declared(kind: str) -> _Type | None:
-    if found := _TENSOR.match(kind):
-        return _Type(tuple(None if n == "?" else int(n) for n in found["shape"].split("x")[:-1]), found["element"])
-    if found := _TORCH.match(kind):
-        sizes = [n for n in found["sizes"].split(",") if n]
-        return _Type(tuple(None if n == "?" else int(n) for n in sizes), found["element"])
-    return _Type(None, kind) if _SCALAR.match(kind) else None
-
-
-def _fits(wanted: tuple[int | None, ...] | None, given: tuple[int, ...]) -> bool:
-    if wanted is None:
-        return not given
-    return len(wanted) == len(given) and all(one in (None, n) for one, n in zip(wanted, given, strict=True))
+def _read_declared(kind: str) -> TensorType | ScalarType | None:
+    match parse_type(kind):
+        case (TensorType(encoding="") | ScalarType()) as declared:
+            return declared
+        case _:
+            return None
 
 
 _NARROWER = {("f64", "f32"), ("i64", "i32"), ("i1", "i8"), ("index", "i32"), ("index", "i64")}
@@ -224,17 +208,17 @@ def _are_alike(declared: str, given: str) -> bool:
 def _mend_value(kind: str, given: str) -> str | None:
     """Return an input of this type; a bare number becomes the value of a tensor with one element."""
     declared, bare = _read_declared(kind), given.strip()
-    shape = declared.shape if declared is not None else None
-    if declared is not None and shape is not None and _NUMBER.match(bare) and all(extent == 1 for extent in shape):
-        return f"{'1x' * len(shape)}{declared.element}={bare}"
+    if isinstance(declared, TensorType) and _NUMBER.match(bare) and all(n == 1 for n in declared.shape):
+        return f"{'1x' * len(declared.shape)}{declared.element}={bare}"
     return write_value(_settle_extents(kind, given))
 
 
 def _settle_extents(kind: str, given: str) -> str:
     """Return a type without dynamic extents. They become those of the given value if the ranks agree, else 1."""
-    passed = _GIVEN.match(given)
-    sizes = passed["shape"].split("x")[:-1] if passed else []
-    settled = kind
-    for number in range(kind.count("?")):
-        settled = settled.replace("?", sizes[number] if len(sizes) == kind.count("?") else "1", 1)
-    return settled
+    declared, passed = parse_type(kind), _GIVEN.match(given)
+    if not isinstance(declared, TensorType):
+        return kind
+    sizes = [int(extent) for extent in passed["shape"].split("x")[:-1]] if passed else []
+    known = sizes if len(sizes) == len(declared.shape) else [1] * len(declared.shape)
+    shape = tuple(one if n == DYNAMIC else n for n, one in zip(declared.shape, known, strict=True))
+    return str(replace(declared, shape=shape))

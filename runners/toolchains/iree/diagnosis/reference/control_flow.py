@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from runners.toolchains.iree.diagnosis.reference.statements import Region, Statement, UndefinedResult
+from runners.core.mlir.operations import Region
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 MAX_ITERATIONS = 1_000

@@ -6,8 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import lru_cache
+from typing import TypeAlias
 
+from runners.core.mlir.brackets import find_closing, partition, remove_comments, split_list
+from runners.core.mlir.operations import Operation, Region, parse_operation
+from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, fits_shape, parse_type
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference.definitions import (
     FLOATS,
@@ -27,43 +31,17 @@ from runners.toolchains.iree.diagnosis.reference.excluded import (
     ShiftTooFar,
     ZeroDivisor,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import (
-    Region,
-    UndefinedResult,
-    find_closing,
-    read_dense,
-    read_literal,
-    read_shape,
-)
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, read_dense, read_literal
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 from runners.toolchains.iree.reports.inputs import find_called
 
 MAX_CHARS, MAX_ELEMENTS, MAX_LINES, MAX_FUNCTIONS = 20_000, 10_000, 200, 20
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_TYPE = r"(?:tensor<(?P<{0}shape>(?:(?:\d{{1,9}}|\?)x){{0,8}})(?P<{0}in>\w{{1,12}})>|(?P<{0}alone>\w{{1,12}}))"
 _FUNCTION = re.compile(
     r"^[ \t]*func\.func[ \t]+(?:(?P<visibility>public|private)[ \t]+)?@(?P<name>[\w$.-]{1,200})"
     r"\((?P<arguments>[^()]{0,4000})\)[^\n]{0,1000}\{[ \t]*$",
     re.M,
 )
-_ARGUMENT = re.compile(rf"(?P<name>{_VALUE})\s*:\s*{_TYPE.format('t')}\s*(?:,|$)")
 _ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*(?P<map>affine_map<[^\n]*>)[ \t]*$", re.M)
-_CONSTANT = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*arith\.constant\s+(?:dense<(?P<dense>[-+\w.]+)>|(?P<one>[-+\w.]+))\s*:\s*{_TYPE.format('t')}$"
-)
-_COMPARE = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*arith\.(?P<kind>cmp[if])\s+(?P<predicate>\w+),\s*(?P<a>{_VALUE}),\s*(?P<b>{_VALUE})"
-    rf"\s*:\s*{_TYPE.format('t')}$"
-)
-_SELECT = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*arith\.select\s+(?P<of>{_VALUE}),\s*(?P<a>{_VALUE}),\s*(?P<b>{_VALUE})\s*:[^\n]*$"
-)
-_CONVERT = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>\w+)\s+(?P<of>{_VALUE})\s*:\s*{_TYPE.format('s')}\s+to\s+{_TYPE.format('t')}$"
-)
-_COMPUTE = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*(?P<operation>(?:arith|math)\.\w+)\s+(?P<of>{_VALUE}(?:,\s*{_VALUE}){{0,2}})\s*:\s*{_TYPE.format('t')}$"
-)
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,12})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
@@ -96,7 +74,7 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
     run = testcase.steps[-1] if testcase.steps else ("",)
     if len(sources) != 1 or run[0] != "iree-run-module" or len(sources[0]) > MAX_CHARS:
         return None
-    plain = write_builtin_types(re.sub(r"//[^\n]*", "", sources[0]))
+    plain = write_builtin_types(remove_comments(sources[0]))
     text = _WHOLE.sub(r"\g<head>\n\g<body>\n\g<end>\n}", plain)
     called = find_called(run)
     listed = list(_FUNCTION.finditer(text))
@@ -121,7 +99,7 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
 
 _GLOBAL = re.compile(
     r"^[ \t]*util\.global[ \t]+(?:(?:public|private)[ \t]+)?(?:mutable[ \t]+)?@(?P<name>[\w$.-]{1,200})"
-    rf"[ \t]*=[ \t]*(?P<value>dense<[^<>]{{0,20000}}>|[-+\w.]{{1,60}})[ \t]*:[ \t]*{_TYPE.format('t')}[ \t]*$",
+    r"[ \t]*=[ \t]*(?P<value>dense<[^<>]{0,20000}>|[-+\w.]{1,60})[ \t]*:(?P<type>[^\n]*)$",
     re.M,
 )
 
@@ -129,10 +107,10 @@ _GLOBAL = re.compile(
 def _list_globals(text: str) -> Iterator[tuple[str, Values]]:
     """Yield the globals whose initial value is in the text."""
     for found in _GLOBAL.finditer(text):
-        element, shape = found["tin"] or found["talone"], read_shape(found["tshape"] or "")
-        size = math.prod(shape)
-        if not is_known(element) or not 0 <= size <= MAX_ELEMENTS:
+        kind = _read_type(found["type"])
+        if kind is None or DYNAMIC in kind.shape or math.prod(kind.shape) > MAX_ELEMENTS:
             continue
+        element, shape, size = kind.element, kind.shape, math.prod(kind.shape)
         if found["value"].startswith("dense"):
             yield found["name"], Values(element, read_dense(found["value"], element, size), shape)
         elif (number := read_number(found["value"], element)) is not None and not shape:
@@ -149,36 +127,44 @@ _WHOLE = re.compile(
 
 def _cut_body(text: str, function: re.Match[str]) -> Region:
     begin = text.rindex("{", 0, function.end())
-    names = re.findall(rf"({_VALUE})\s*:", function["arguments"])
-    return Region(tuple(names), text[begin + 1 : find_closing(text, begin)])
+    end = find_closing(text, begin)
+    if end < 0:
+        raise UndefinedResult("unbalanced brackets")
+    names = (partition(one, ":")[0] for one in split_list(function["arguments"]))
+    return Region(tuple(names), text[begin + 1 : end])
 
 
 def read_arguments(listed: str, inputs: Sequence[str]) -> dict[str, Values] | None:
     """Return the arguments of a function, from the words of its call. None if they do not fit together."""
-    plain = re.sub(r"\{[^{}]*\}", "", listed)  # attributes
-    arguments = list(_ARGUMENT.finditer(plain))
-    if len(arguments) != len(inputs) or _ARGUMENT.sub("", plain).strip():
+    arguments = [partition(one, ":") for one in split_list(re.sub(r"\{[^{}]*\}", "", listed))]  # no attributes
+    if len(arguments) != len(inputs):
         return None
     given: dict[str, Values] = {}
-    for argument, word in zip(arguments, inputs, strict=True):
-        found, element = _INPUT.match(word), argument["tin"] or argument["talone"]
-        element = "i64" if element == "index" else element
-        if found is None or not is_known(element) or not _fits(argument["tshape"] or "", found["shape"] or ""):
+    for (name, _, declared), word in zip(arguments, inputs, strict=True):
+        found, kind = _INPUT.match(word), _read_type(re.sub(r"index(?=>?$)", "i64", declared))
+        shape = tuple(int(n) for n in (found["shape"] or "").split("x")[:-1]) if found else ()
+        if found is None or kind is None or not fits_shape(kind.shape, shape):
             return None
-        shape = tuple(int(n) for n in (found["shape"] or "").split("x")[:-1])
-        size = math.prod(shape)
+        element, size = kind.element, math.prod(shape)
         read = [read_number(one, element) for one in re.split(r"[\s,\[\]]+", found["values"]) if one]
         numbers = [number for number in read if number is not None]
         if size > MAX_ELEMENTS or len(numbers) != len(read) or len(numbers) not in (1, size):
             return None
-        given[argument["name"]] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)), shape)
+        given[name] = Values(element, tuple(numbers * (size if len(numbers) == 1 else 1)), shape)
     return given
 
 
-def _fits(declared: str, passed: str) -> bool:
-    """True if an input has the extents of an argument. A dynamic extent fits every input."""
-    pairs = list(zip_longest(declared.split("x")[:-1], passed.split("x")[:-1]))
-    return all(one == other or (one == "?" and other is not None) for one, other in pairs)
+_Known: TypeAlias = TensorType | ScalarType
+
+
+@lru_cache(maxsize=1024)
+def _read_type(text: str) -> _Known | None:
+    """Return a type without encoding whose elements the definitions know."""
+    match parse_type(text):
+        case (TensorType(encoding="", element=element) | ScalarType(element=element)) as kind if is_known(element):
+            return kind
+        case _:
+            return None
 
 
 def read_number(word: str, element: str) -> Number | None:
@@ -194,71 +180,78 @@ def run_line(line: str, known: dict[str, Values]) -> bool:
     Raises:
         ExcludedOperand: the definition of the operation excludes an operand.
     """
-    found: re.Match[str] | None
-    if found := _CONSTANT.match(line):
-        element = found["tin"] or found["talone"]
-        word = found["dense"] or found["one"]
+    operation = _parse_line(line)
+    kinds = [_read_type(one) for one in (*(operation.takes or ()), *operation.types)] if operation else []
+    if operation is None or len(operation.results) != 1 or not kinds or len(operation.operands) > MAX_OPERANDS:
+        return False
+    (to,), name, given, kind = operation.results, operation.name, operation.operands, kinds[-1]
+    if name == "arith.select" and len(given) == 3 and _has_only_operands(operation):
+        operands, chosen = _get_operands(known, *given), known.get(given[1])
+        return chosen is not None and _keep(known, to, chosen.element, [a if of else b for of, a, b in operands])
+    if kind is None:
+        return False
+    element = kind.element
+    if found := _CONSTANT.fullmatch(operation.attributes) if name == "arith.constant" else None:
         try:
-            value = read_literal(word, element) if is_known(element) else None
+            return _keep(known, to, element, [read_literal(found["dense"] or found["one"], element)])
         except UndefinedResult:
             return False
-        return _keep(known, found["to"], element, [value])
-    if found := _COMPARE.match(line):
-        operands = _get_operands(known, found["a"], found["b"])
-        element = found["tin"] or found["talone"]
-        numbers = [compare(found["kind"], found["predicate"], element, a, b) for a, b in operands]
-        return is_known(element) and _keep(known, found["to"], "i1", numbers)
-    if found := _SELECT.match(line):
-        operands = _get_operands(known, found["of"], found["a"], found["b"])
-        chosen = known.get(found["a"])
-        return chosen is not None and _keep(
-            known, found["to"], chosen.element, [a if of else b for of, a, b in operands]
-        )
-    if found := _CONVERT.match(line):
-        source, element = found["sin"] or found["salone"], found["tin"] or found["talone"]
-        if not (is_known(source) and is_known(element)):
+    if found := _PREDICATE.match(operation.attributes) if name in ("arith.cmpf", "arith.cmpi") else None:
+        if not _has_only_operands(operation, found.end()) or len(given) != 2:
             return False
-        given = [one for (one,) in _get_operands(known, found["of"])]
-        numbers = [convert(found["how"], one, source, element) for one in given]
-        if found["how"] in ("fptosi", "fptoui") and None in numbers:
-            value = given[numbers.index(None)]
-            raise ExcludedOperand(
-                Operand(
-                    operation=f"arith.{found['how']}",
-                    result=found["to"],
-                    name=found["of"],
-                    value=value,
-                    fault=CastOutOfRange(source, element),
-                )
-            )
-        return _keep(known, found["to"], element, numbers)
-    if found := _COMPUTE.match(line):
-        element = found["tin"] or found["talone"]
-        operands = _get_operands(known, *(name.strip() for name in found["of"].split(",")))
-        results = compute_each(found["operation"], element, operands) if is_known(element) else []
-        if None in results:
-            _check_second(found, element, operands[results.index(None)])
-        return _keep(known, found["to"], element, results)
-    return False
+        pairs = _get_operands(known, *given)
+        how = name.removeprefix("arith.")
+        return _keep(known, to, "i1", [compare(how, found["predicate"], element, a, b) for a, b in pairs])
+    if not name.startswith(("arith.", "math.")) or not given or not _has_only_operands(operation):
+        return False
+    if operation.takes is not None:
+        return len(kinds) == 2 and len(given) == 1 and _convert(operation, kinds[0], element, known)
+    operands = _get_operands(known, *given)
+    results = compute_each(name, element, operands)
+    if None in results:
+        _check_second(operation, element, operands[results.index(None)])
+    return _keep(known, to, element, results)
+
+
+_CONSTANT = re.compile(r"dense<(?P<dense>[-+\w.]+)>|(?P<one>[-+\w.]+)")
+_PREDICATE = re.compile(r"(?P<predicate>\w+),")
+MAX_OPERANDS = 3
+_parse_line = lru_cache(maxsize=1024)(parse_operation)
+
+
+def _has_only_operands(operation: Operation, at: int = 0) -> bool:
+    """True without flags such as ``fastmath<fast>``, which allow other results. ``at``: where the operands begin."""
+    return tuple(split_list(operation.attributes[at:])) == operation.operands and not operation.regions
+
+
+def _convert(operation: Operation, source: _Known | None, element: str, known: dict[str, Values]) -> bool:
+    if source is None or not operation.name.startswith("arith."):
+        return False
+    how, (name,), (to,) = operation.name.removeprefix("arith."), operation.operands, operation.results
+    given = [one for (one,) in _get_operands(known, name)]
+    numbers = [convert(how, one, source.element, element) for one in given]
+    if how in ("fptosi", "fptoui") and None in numbers:
+        value, fault = given[numbers.index(None)], CastOutOfRange(source.element, element)
+        raise ExcludedOperand(Operand(operation=operation.name, result=to, name=name, value=value, fault=fault))
+    return _keep(known, to, element, numbers)
 
 
 _DIVISION = re.compile(r"arith\.(?:div|rem|ceildiv|floordiv)[su]i$")
 _SHIFT = re.compile(r"arith\.sh(?:l|rs|ru)i$")
 
 
-def _check_second(found: re.Match[str], element: str, operands: Sequence[Number]) -> None:
+def _check_second(operation: Operation, element: str, operands: Sequence[Number]) -> None:
     """Raise `ExcludedOperand` for a divisor of zero, and for a shift by all bits or more."""
-    name, second = found["of"].rpartition(",")[2].strip(), operands[-1]
+    name, second = operation.operands[-1], operands[-1]
     fault: ZeroDivisor | ShiftTooFar
-    if _DIVISION.match(found["operation"]) and not second:
+    if _DIVISION.match(operation.name) and not second:
         fault = ZeroDivisor()
-    elif _SHIFT.match(found["operation"]) and not 0 <= second < count_bits(element):
+    elif _SHIFT.match(operation.name) and not 0 <= second < count_bits(element):
         fault = ShiftTooFar(count_bits(element))
     else:
         return
-    raise ExcludedOperand(
-        Operand(operation=found["operation"], result=found["to"], name=name, value=second, fault=fault)
-    )
+    (to,) = operation.results
+    raise ExcludedOperand(Operand(operation=operation.name, result=to, name=name, value=second, fault=fault))
 
 
 def _get_operands(known: dict[str, Values], *names: str) -> list[tuple[Number, ...]]:

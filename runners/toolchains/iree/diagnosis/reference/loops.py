@@ -13,30 +13,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from runners.core.mlir.brackets import split_list, strip_parentheses
+from runners.core.mlir.operations import VALUE
+from runners.core.mlir.types import DYNAMIC, TensorType, match_static, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 from runners.toolchains.iree.diagnosis.reference.elementwise import MAX_LINES, run_line
 from runners.toolchains.iree.diagnosis.reference.excluded import check_index
 from runners.toolchains.iree.diagnosis.reference.named_loops import find_named, write_generic
-from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult, read_shape
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, find_place, is_near
 
 MAX_STEPS = 400_000
 """Maximum number of iterations of one operation."""
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _OPERATION = re.compile(
-    rf"\s*+{_VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{_VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
+    rf"\s*+{VALUE}(?::\d{{1,2}}|(?:\s*+,\s*+{VALUE})*)\s*+=\s*+linalg\.(?P<name>\w+)\s*+"
     r"(?P<attributes>\{[^{}]*\})?\s*+"
-    rf"(?:ins\((?P<ins>[^:()]*):[^()]*\)\s*+)?outs\((?P<outs>[^:()]*):[^()]*\)\s*+"
+    rf"(?:ins\((?P<ins>[^:()]*):(?P<given>[^()]*)\)\s*+)?outs\((?P<outs>[^:()]*):[^()]*\)\s*+"
     r"(?:\{\s*+\^\w+\((?P<elements>[^()]*)\)\s*+:(?P<body>[^{}^]*)\}\s*+)?->\s*+"
-    r"(?P<types>tensor<[^<>]*>|\((?:\s*+tensor<[^<>]*>\s*+,?)*\))[ \t]*$",
-    re.M,
+    r"(?P<types>[^{}]+)$"
 )
 _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _YIELD = re.compile(r"linalg\.yield\s")
-_COUNTER = re.compile(rf"(?P<to>{_VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
-_EXTRACT = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VALUE})\[(?P<at>[^\[\]]*)\]\s*:\s*tensor<[^<>]*>$"
-)
+_COUNTER = re.compile(rf"(?P<to>{VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
+_EXTRACT = re.compile(rf"(?P<to>{VALUE})\s*=\s*tensor\.extract\s+(?P<of>{VALUE})\[(?P<at>[^\[\]]*)\]\s*:[^\n]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,8 @@ def run_loops(text: str, known: Mapping[str, Values], maps: Mapping[str, str]) -
 def _run_operation(
     found: re.Match[str], known: Mapping[str, Values], aliases: Mapping[str, str]
 ) -> list[Values] | None:
-    names = [name.strip() for name in (found["ins"] or "").split(",") if name.strip()]
-    outs = [name.strip() for name in found["outs"].split(",")]
-    typed = re.findall(r"tensor<([^<>]*)>", found["types"])
+    names, outs = split_list(found["ins"] or ""), split_list(found["outs"])
+    typed = split_list(strip_parentheses(found["types"]))
     types = [_read_type(one, known.get(name)) for name, one in zip(outs, typed, strict=False)]
     inputs = [known[name] for name in names if name in known]
     if len(outs) != len(typed) or any(math.prod(one.shape) > MAX_STEPS for one in types):
@@ -117,12 +115,15 @@ def _may_round(loops: _Loops, operands: Sequence[Values]) -> bool:
 
 def _read_type(text: str, given: Values | None) -> TensorType:
     """Return the type of a result. Its dynamic extents are those of the tensor of ``outs``."""
-    *extents, element = text.split("x")
-    if given is not None and len(given.shape) == len(extents):
-        extents = [str(own) if one == "?" else one for one, own in zip(extents, given.shape, strict=True)]
-    if not is_known(element) or not all(extent.isdigit() for extent in extents):
+    kind = parse_type(text)
+    if not isinstance(kind, TensorType) or not is_known(kind.element):
         raise UndefinedResult(text[:80])
-    return TensorType(element, tuple(map(int, extents)))
+    shape = kind.shape
+    if given is not None and len(given.shape) == len(shape):
+        shape = tuple(own if one == DYNAMIC else one for one, own in zip(shape, given.shape, strict=True))
+    if DYNAMIC in shape:
+        raise UndefinedResult(text[:80])
+    return TensorType(shape, kind.element)
 
 
 def _fill(of: TensorType, number: Number, is_rounded: bool = False) -> Values:
@@ -151,7 +152,7 @@ def _widen_values(values: Values) -> Values:
 def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | None:
     attributes = found["attributes"] or ""
     kinds = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", attributes)
-    elements = re.findall(rf"({_VALUE})\s*:", found["elements"] or "")
+    elements = re.findall(rf"({VALUE})\s*:", found["elements"] or "")
     maps = tuple(aliases.get(one, one) for one in _MAP.findall(attributes.partition("iterator_types")[0]))
     if kinds is None or not elements or len(maps) != len(elements):
         return None
@@ -176,8 +177,9 @@ def _read_named(found: re.Match[str], element: str) -> _Loops | None:
 
 def _find_window(found: re.Match[str]) -> tuple[int, ...]:
     """Return the extents of a pooling's window. Only its type matters."""
-    typed = re.search(r"ins\([^:()]*:[^()]*?tensor<[^<>]*>\s*,\s*tensor<((?:\d{1,9}x){1,3})\w+>", found[0])
-    return read_shape(typed[1]) if typed else ()
+    _, window = (*split_list(found["given"] or ""), "", "")[:2]
+    kind = match_static(window, 0)
+    return kind.shape if kind else ()
 
 
 # ---------------------------------------------------------------------------------------------- loops
@@ -249,7 +251,7 @@ def _run_body(
     inner.update(zip(loops.elements, elements, strict=True))
     for line in loops.lines:
         if _YIELD.match(line):
-            returned = re.findall(_VALUE, line.partition(":")[0])
+            returned = re.findall(VALUE, line.partition(":")[0])
             values = [inner[name] for name in returned if name in inner]
             if len(values) != len(returned):
                 return None
@@ -269,7 +271,7 @@ def _run_body(
 def _extract(found: re.Match[str], inner: Mapping[str, Values], outer: Mapping[str, Values], count: int) -> Values:
     """Return the elements that each point reads from a tensor outside the loops."""
     source = outer[found["of"]]
-    names = [name.strip() for name in found["at"].split(",") if name.strip()]
+    names = split_list(found["at"])
     indices = [inner[name] for name in names]
     numbers = []
     for at in range(count):
@@ -289,7 +291,7 @@ def _read_map(text: str) -> _Map | None:
     found = re.search(r"\(([^()]*)\)\s*->\s*\((.*)\)>?\s*$", text)
     if found is None or len(text) > 2_000:
         return None
-    dimensions = tuple(one.strip() for one in found[1].split(",") if one.strip())
+    dimensions = tuple(split_list(found[1]))
     try:
         listed = ast.parse(f"({found[2].replace('floordiv', '//').replace(' mod ', ' % ')},)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.brackets import split_list
+from runners.core.mlir.operations import VALUE
+from runners.core.mlir.types import TensorType, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS
 from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _W = "w * SW + x * DW"
 _HW = f"h * SH + y * DH, {_W}"
 _DHW = f"d * SD + z * DD, {_HW}"
@@ -158,25 +160,25 @@ def _read_steps(attributes: str, name: str) -> tuple[int, ...] | None:
 # ---------------------------------------------------------------------------------------------- other notations
 
 _STRUCTURED = re.compile(
-    rf"\s*+(?P<to>{_VALUE})\s*+=\s*+linalg\.(?P<name>\w+)\s*+(?:\{{\s*+(?P<short>[a-z]+\.\w+)\s*+\}}\s*+)?"
+    rf"\s*+(?P<to>{VALUE})\s*+=\s*+linalg\.(?P<name>\w+)\s*+(?:\{{\s*+(?P<short>[a-z]+\.\w+)\s*+\}}\s*+)?"
     r"(?:(?:kind\s*+=\s*+#linalg\.elementwise_kind)?<(?P<kind>\w+)>\s*+)?"
     r"(?:indexing_maps\s*+=\s*+\[(?P<maps>[^\[\]]*)\]\s*+)?"
-    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{_VALUE})\s*+:\s*+tensor<(?P<type>[^<>]*)>\s*+\)\s*+"
+    rf"ins\((?P<ins>[^:()]*):(?P<types>[^()]*)\)\s*+outs\((?P<outs>{VALUE})\s*+:(?P<type>[^()]*)\)\s*+"
     r"(?:(?:dimensions|permutation)\s*+=\s*+\[(?P<listed>[\d,\s]*)\])?\s*+"
-    r"(?:\((?P<elements>[^()]*)\)\s*+\{(?P<body>[^{}]*)\})?\s*+(?:->\s*+tensor<[^<>]*>)?\s*+$"
+    r"(?:\((?P<elements>[^()]*)\)\s*+\{(?P<body>[^{}]*)\})?\s*+(?:->[^(){}]*)?$"
 )
 
 
 def write_generic(text: str) -> str:
     """Return the equivalent ``linalg.generic``. Other operations, and unknown forms, are unchanged."""
     found = _STRUCTURED.match(text)
-    if found is None:
+    to = parse_type(found["type"]) if found else None
+    if found is None or not isinstance(to, TensorType):
         return text
-    extents = found["type"].split("x")[:-1]
-    element = found["type"].rpartition("x")[2]
+    element = to.element
     listed = [int(one) for one in re.findall(r"\d+", found["listed"] or "")]
-    inputs = [one.strip() for one in found["ins"].split(",")]
-    rank, name = len(extents), found["kind"] or found["name"]
+    inputs = split_list(found["ins"])
+    rank, name = len(to.shape), found["kind"] or found["name"]
     if found["maps"] is not None:
         return _write_contraction(found, element)
     match name:
@@ -227,7 +229,7 @@ def _list_lines(found: re.Match[str], element: str, operands: str) -> tuple[str,
 
 def _list_elements(found: re.Match[str], inputs: int) -> tuple[str, ...]:
     """Return the names of the elements. A map in older notation has no name for the result."""
-    names = re.findall(rf"({_VALUE})\s*:", found["elements"] or "")
+    names = re.findall(rf"({VALUE})\s*:", found["elements"] or "")
     if found["body"] is None:
         names = ["%a"] if found["name"] == "reduce" else [f"%a{at}" for at in range(inputs)]
     if len(names) == inputs:
@@ -257,8 +259,8 @@ def _join(
     return (
         f"{found['to']} = linalg.generic "
         f"{{indexing_maps = [{', '.join(maps)}], iterator_types = [{', '.join(kinds)}]}} "
-        f"ins({found['ins']} : {found['types']}) outs({found['outs']} : tensor<{found['type']}>) "
-        f"{{\n^bb0({arguments}):\n{body}\n}} -> tensor<{found['type']}>"
+        f"ins({found['ins']} : {found['types']}) outs({found['outs']} : {found['type']}) "
+        f"{{\n^bb0({arguments}):\n{body}\n}} -> {found['type'].strip()}"
     )
 
 

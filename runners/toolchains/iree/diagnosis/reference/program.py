@@ -15,6 +15,8 @@ from functools import lru_cache
 
 import msgspec
 
+from runners.core.mlir.operations import Region
+from runners.core.mlir.types import DYNAMIC
 from runners.core.protocol import Testcase
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import run_flow
@@ -28,8 +30,6 @@ from runners.toolchains.iree.diagnosis.reference.elementwise import find_called_
 from runners.toolchains.iree.diagnosis.reference.excluded import ExcludedOperand, Operand, check_assumption
 from runners.toolchains.iree.diagnosis.reference.loops import run_loops
 from runners.toolchains.iree.diagnosis.reference.statements import (
-    DYNAMIC,
-    Region,
     Statement,
     UndefinedResult,
     iterate_statements,

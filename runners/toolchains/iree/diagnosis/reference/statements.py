@@ -7,6 +7,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from runners.core.mlir.brackets import find_closing, split_list
+from runners.core.mlir.operations import VALUE, Operation, Region, split_operations
+from runners.core.mlir.types import OtherType, ScalarType, TensorType, Type, find_types, parse_type
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, is_known, wrap_value
 
 
@@ -15,22 +18,8 @@ class UndefinedResult(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorType:
-    element: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The body of an operation, such as the combination of a reduction."""
-
-    arguments: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Statement:
-    """One operation, in the pretty or in the generic form."""
+    """An operation with the types of its results."""
 
     operation: str
     """With its dialect: ``stablehlo.add``."""
@@ -46,149 +35,63 @@ class Statement:
 
 
 MAX_STATEMENTS = 200
-_NAME = r"%[A-Za-z0-9_$.-]{1,80}(?:#\d{1,2})?"
-_BEGINS = re.compile(
-    rf"[ \t]*(?:(?P<to>{_NAME}(?::\d{{1,2}})?(?:\s*,\s*{_NAME})*)\s*=\s*"
-    r"\"?(?P<operation>[a-z_]+\.[A-Za-z_0-9.]+|call\b)\"?"
-    r"|\"?(?P<end>(?:[a-z_]+\.)?(?:return|yield)|scf\.condition)\"?(?![\w.])"
-    r"|(?P<effect>scf\.(?:for|if)|util\.global\.store)(?![\w.]))"
-)
-_TYPE = re.compile(
-    r"tensor<(?P<shape>(?:(?:\d{1,9}|\?)x){0,8})(?P<element>[A-Za-z]\w{0,15})(?:,[^<>]*)?>|!tosa\.shape<(?P<rank>\d)>"
-    r"|(?<![\w.<!#@%])(?P<alone>u?i\d{1,2}|b?f\d\w{0,10}|index)(?![\w.>])"
-)
-_BLOCK = re.compile(r"\s*\^\w+\((?P<arguments>[^()]*)\)\s*:")
-_REDUCER = re.compile(r"\breducer((?:\s*\([^()]*\))+)\s*$")
-_NAMED = re.compile(rf"({_NAME})\s*=\s*({_NAME})")
-_BOUNDS = re.compile(rf"\b(?:to|step)\s+({_NAME})")
-_REST = re.compile(r"\s*\Z")
-_OPENING, _CLOSING = "([{", ")]}"
+_KNOWN = re.compile(r"(?:[a-z_]+\.)?(?:return|yield)|scf\.(?:condition|for|if)|util\.global\.store")
+"""Operations without a result."""
+_SHAPE = re.compile(r"!tosa\.shape<(\d)>")
+_REDUCER = re.compile(r"\breducer((?:\s*\([^()]*\))+)\s*\{")
+_NAMED = re.compile(rf"({VALUE})\s*=\s*({VALUE}(?:#\d{{1,2}})?)")
+_BOUNDS = re.compile(rf"\b(?:to|step)\s+({VALUE})")
 
 
 def iterate_statements(body: str) -> Iterator[Statement]:
     """Yield the statements of a body. Raise `UndefinedResult` at text that is not a statement."""
-    at = 0
-    for _ in range(MAX_STATEMENTS):
-        while at < len(body) and body[at].isspace():
-            at += 1
-        if at == len(body):
-            return
-        found = _BEGINS.match(body, at)
-        if found is None:
-            raise UndefinedResult(body[at : at + 40])
-        end = _find_end(body, found.end())
-        yield _read_statement(found, body[found.end() : end])
-        at = end
-    raise UndefinedResult("too many statements")
+    for number, one in enumerate(split_operations(_REDUCER.sub(_write_block, body))):
+        if number >= MAX_STATEMENTS:
+            raise UndefinedResult("too many statements")
+        if not one.name or not (one.results or _KNOWN.fullmatch(one.name)):
+            raise UndefinedResult(one.text[:40])
+        yield _read_statement(one)
 
 
-def _find_end(body: str, at: int) -> int:
-    """Return the end of a statement: the last row before a row outside brackets that begins another one."""
-    depth = 0
-    while at < len(body):
-        char = body[at]
-        depth += (char in _OPENING) - (char in _CLOSING)
-        if depth < 0:
-            raise UndefinedResult("unbalanced brackets")
-        if char == "\n" and not depth and (_BEGINS.match(body, at + 1) or _REST.match(body, at)):
-            return at
-        at += 1
-    return at
+def _write_block(found: re.Match[str]) -> str:
+    """Write the arguments of a reducer, ``(%a: t, %b: t) (%c: u, %d: u)``, as those of a block: a, c, b, d."""
+    groups = [split_list(group) for group in re.findall(r"\(([^()]*)\)", found[1])]
+    return f"{{^reducer({', '.join(one for column in zip(*groups, strict=False) for one in column)}):"
 
 
-def _read_statement(found: re.Match[str], text: str) -> Statement:
-    regions: list[Region] = []
-    plain = _cut_regions(text, regions)
-    head, tail = _split_types(plain)
-    types = tuple(map(_read_type, _TYPE.finditer((tail or head).rpartition("->")[2])))
-    results = _read_results(found["to"]) if found["to"] else ()
-    if len(types) < len(results):
-        raise UndefinedResult(f"{found['operation']}: {len(results)} results")
-    operation = found["operation"] or found["end"] or found["effect"]
-    operands = tuple(re.findall(_NAME, head))
-    named = _NAMED.findall(head) if operation.endswith((".while", ".for")) else []
+def _read_statement(one: Operation) -> Statement:
+    types = tuple(map(_read_type, map(parse_type, one.types) if one.types else find_types(one.attributes)))
+    if len(types) < len(one.results):
+        raise UndefinedResult(f"{one.name}: {len(one.results)} results")
+    operands, regions = one.operands, one.regions
+    named = _NAMED.findall(one.attributes) if one.name.endswith((".while", ".for")) else []
     if named:  # (%i = %a, %j = %b)
         operands = tuple(value for _, value in named)
-        if operation == "scf.for":
-            operands = (operands[0], *_BOUNDS.findall(head), *operands[1:])
-        regions = [replace(one, arguments=one.arguments or tuple(name for name, _ in named)) for one in regions]
+        if one.name == "scf.for":
+            operands = (operands[0], *_BOUNDS.findall(one.attributes), *operands[1:])
+        own = tuple(name for name, _ in named)
+        regions = tuple(replace(region, arguments=region.arguments or own) for region in regions)
     return Statement(
-        operation=operation,
-        results=results,
+        operation=one.name,
+        results=one.results,
         operands=operands,
-        types=types[len(types) - len(results) :],  # a list of all operands' types ends with the result's type
-        attributes=head,
-        regions=tuple(regions),
-        text=found[0].strip() + text,
+        types=types[len(types) - len(one.results) :],  # one list for operands and results ends with the results
+        attributes=one.attributes,
+        regions=regions,
+        text=one.text,
     )
 
 
-def _read_type(found: re.Match[str]) -> TensorType:
-    if found["rank"]:
-        return TensorType("i64", (int(found["rank"]),))
-    return TensorType(found["element"] or found["alone"], read_shape(found["shape"] or ""))
-
-
-def _read_results(text: str) -> tuple[str, ...]:
-    name, colon, count = text.partition(":")
-    return tuple(f"{name}#{at}" for at in range(int(count))) if colon else tuple(re.findall(_NAME, text))
-
-
-def _cut_regions(text: str, regions: list[Region]) -> str:
-    """Return the text without braces that contain operations. Add these to ``regions``."""
-    kept, at = "", 0
-    while (begin := text.find("{", at)) >= 0:
-        end = find_closing(text, begin)
-        inner = text[begin + 1 : end]
-        if "%" not in inner:
-            kept += text[at : end + 1]
-        else:
-            kept += text[at:begin]
-            header, block = _REDUCER.search(kept), _BLOCK.match(inner)
-            if header is not None:
-                groups = [re.findall(_NAME, group) for group in re.findall(r"\(([^()]*)\)", header[1])]
-                names = [name for column in zip(*groups, strict=False) for name in column]
-                regions.append(Region(tuple(names), inner))
-                kept = kept[: header.start()]
-            elif block is not None:
-                regions.append(Region(tuple(re.findall(_NAME, block["arguments"])), inner[block.end() :]))
-            else:
-                regions.append(Region((), inner))
-        at = end + 1
-    return kept + text[at:]
-
-
-def find_closing(text: str, begin: int) -> int:
-    """Return the position of the bracket that closes the bracket at ``begin``."""
-    depth = 0
-    for at in range(begin, len(text)):
-        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
-        if not depth:
-            return at
-    raise UndefinedResult("unbalanced brackets")
-
-
-def _split_types(text: str) -> tuple[str, str]:
-    """Split at the last colon outside brackets. The types follow it."""
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        depth += (text[at] in _CLOSING) - (text[at] in _OPENING)
-        if text[at] == ":" and not depth and not _is_in_angles(text, at):
-            return text[:at], text[at + 1 :]
-    return text, ""
-
-
-def _is_in_angles(text: str, at: int) -> bool:
-    """True for the colon of ``array<i64: 1, 2>``."""
-    return re.search(r"array<i\d{1,2}$", text[max(0, at - 12) : at]) is not None
-
-
-def read_shape(text: str) -> tuple[int, ...]:
-    """Return the extents of ``2x3x``. A dynamic extent is `DYNAMIC`."""
-    return tuple(DYNAMIC if extent == "?" else int(extent) for extent in text.split("x") if extent)
-
-
-DYNAMIC = -1
+def _read_type(kind: Type | None) -> TensorType:
+    match kind:
+        case TensorType(shape=shape, element=element):
+            return TensorType(shape, element)
+        case ScalarType(element=element):
+            return TensorType((), element)
+        case OtherType(text=text) if rank := _SHAPE.fullmatch(text):
+            return TensorType((int(rank[1]),), "i64")
+        case _:
+            raise UndefinedResult(str(kind)[:40])
 
 
 # ---------------------------------------------------------------------------------------------- attributes
@@ -204,7 +107,7 @@ def read_integers(attributes: str, name: str) -> tuple[int, ...] | None:
         return None
     rest = attributes[found.end() :]
     if rest.startswith("["):
-        rest = rest[: find_closing(rest, 0) + 1]
+        rest = rest[: find_closing(rest, 0) + 1 or None]
     elif found["array"]:
         rest = rest.partition(">")[0]
     else:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
-from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 
 MAX_STEPS = 40_000
 """Maximum number of elements that one operation reads or writes."""

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import Number
 from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
-    TensorType,
     UndefinedResult,
     read_flags,
     read_integers,

@@ -17,6 +17,8 @@ from typing import assert_never
 import msgspec
 
 from runners.core.findings.kinds import Rule
+from runners.core.mlir.brackets import remove_comments
+from runners.core.mlir.operations import split_types
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, count_bits, wrap_value
@@ -138,9 +140,9 @@ def _read_type(place: re.Match[str], operand: Operand) -> str | None:
     """Return the type of the operand. None for dynamic extents, for which no constant can be written."""
     if isinstance(operand.fault, IndexOutside):
         return "index"
-    found = re.match(r"[^:]*:\s*(?P<type>[^\n]*?)\s*(?:\bto\b.*|//.*)?$", place["tail"])
-    kind = found["type"] if found else ""
-    return kind if kind and "?" not in kind else None
+    _, takes, types = split_types(remove_comments(place["tail"]))
+    kind = next(iter(types if takes is None else takes), "?")
+    return None if "?" in kind else kind
 
 
 def _list_bounds(operand: Operand) -> Sequence[_Bound]:

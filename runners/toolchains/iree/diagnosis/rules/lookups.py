@@ -13,6 +13,9 @@ from itertools import islice
 
 import msgspec
 
+from runners.core.mlir.brackets import blank_comments
+from runners.core.mlir.operations import VALUE
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.iree.diagnosis.rules.operation_rules import (
     MAX_CHARS,
@@ -23,10 +26,7 @@ from runners.toolchains.iree.diagnosis.rules.operation_rules import (
 )
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import Fault
 
-_VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
-_EXTRACT = re.compile(
-    rf"\b(?P<operation>tensor\.extract)\s+{_VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:\s*tensor<(?P<shape>(?:\d{{1,9}}x)+)\w+>"
-)
+_EXTRACT = re.compile(rf"\b(?P<operation>tensor\.extract)\s+{VALUE}\[(?P<at>[^\]\n]{{1,400}})\]\s*:")
 _INPUT = re.compile(r"^--input=(?P<type>(?:\d{1,9}x)+[su]?i\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 _BRANCH = re.compile(r"\bscf\.(?:if|for|while|index_switch)\b|\bcf\.")
 
@@ -36,13 +36,15 @@ def find_lookup(testcase: Testcase) -> Fault | None:
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
-    bare = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), testcase.files[sources[0]])
+    bare = blank_comments(testcase.files[sources[0]])
     if len(bare) > MAX_CHARS or _BRANCH.search(bare):
         return None  # a branch may not be reached
     given = find_inputs(bare, testcase)
     for found in islice(_EXTRACT.finditer(bare), MAX_OPERATIONS):
-        extents = [int(size) for size in found["shape"].split("x")[:-1]]
-        for axis, (name, extent) in enumerate(zip(found["at"].split(","), extents, strict=False)):
+        table = match_static(bare, found.end())
+        for axis, (name, extent) in enumerate(
+            zip(found["at"].split(","), table.shape if table else (), strict=False)
+        ):
             word = given.get(_trace_index(bare, found.start(), name.strip()), "")
             values = _INPUT.match(word)
             outside = [n for n in _list_numbers(values["values"]) if not 0 <= n < extent] if values else []
@@ -62,7 +64,7 @@ def find_lookup(testcase: Testcase) -> Fault | None:
 def _trace_index(bare: str, at: int, name: str) -> str:
     """Return the input from whose elements an index is cast. The name itself for an index of another origin."""
     begin = bare.rfind("linalg.generic", 0, at)
-    cast = re.compile(rf"{re.escape(name)}\s*=\s*arith\.index_cast\s+(?P<of>{_VALUE})\s*:")
+    cast = re.compile(rf"{re.escape(name)}\s*=\s*arith\.index_cast\s+(?P<of>{VALUE})\s*:")
     casts = list(cast.finditer(bare, max(begin, 0), at))
     return resolve_value(bare, at, casts[-1]["of"]) if begin >= 0 and casts else name
 

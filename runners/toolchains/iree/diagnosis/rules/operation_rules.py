@@ -27,12 +27,15 @@ from itertools import islice
 import msgspec
 
 from runners.core.findings.kinds import Rule
+from runners.core.mlir.brackets import blank_comments, split_list
+from runners.core.mlir.operations import VALUE
+from runners.core.mlir.types import OtherType, match_type
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
+from runners.toolchains.iree.reports.inputs import find_called, list_functions
 
 MAX_CHARS, MAX_OPERATIONS = 400_000, 400
 """Limits of the text. All patterns end at the next bracket, so that no text makes the search slow."""
-_VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +84,12 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
 
 
 def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
-    bare = _blank_comments(text)
+    bare = blank_comments(text)
     yield from _find_parallel_writes(text, bare)
     yield from _find_zero_divisors(text, bare, testcase)
     yield from _find_far_shifts(text, bare, testcase)
     yield from _find_casts_out_of_range(text, bare, testcase)
     yield from _find_free_orders(text, bare)
-
-
-def _blank_comments(text: str) -> str:
-    """Replace comments by blanks, so that offsets do not change."""
-    return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
 
 
 # ---------------------------------------------------------------------------- one element, written by many iterations
@@ -116,7 +114,7 @@ def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
         if shape is None:
             continue
         listed, used = shape
-        each = [word.strip() for word in kinds["kinds"].split(",")]
+        each = split_list(kinds["kinds"])
         shared = [
             n for n, name in enumerate(listed) if n < len(each) and each[n] == '"parallel"' and name not in used
         ]
@@ -140,9 +138,7 @@ def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
     found = re.search(r"\((?P<dims>[^()]*)\)\s*->\s*\((?P<results>.*)\)", affine)
     if found is None:
         return None
-    return [d.strip() for d in found["dims"].split(",") if d.strip()], set(
-        re.findall(r"[A-Za-z_]\w*", found["results"])
-    )
+    return split_list(found["dims"]), set(re.findall(r"[A-Za-z_]\w*", found["results"]))
 
 
 # ---------------------------------------------------------------------------- reductions in any order
@@ -150,7 +146,7 @@ def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
 _FREE_ORDER = r"(?:subtract|divide|remainder|power|atan2)"
 _APPLIED = re.compile(rf"stablehlo\.reduce\([^\n]{{1,1000}}?\) applies stablehlo\.(?P<reducer>{_FREE_ORDER})\b")
 _BODY = re.compile(
-    rf"\{{\s*\^\w{{1,20}}\([^()\n]{{1,400}}\):\s*(?P<made>{_VALUE})\s*=\s*stablehlo\.(?P<reducer>{_FREE_ORDER})\s[^\n]{{1,200}}\n"
+    rf"\{{\s*\^\w{{1,20}}\([^()\n]{{1,400}}\):\s*(?P<made>{VALUE})\s*=\s*stablehlo\.(?P<reducer>{_FREE_ORDER})\s[^\n]{{1,200}}\n"
     rf"\s*\"?stablehlo\.return\"?\s?\(?(?P=made)\b"
 )
 """A region that is one operation on its two arguments."""
@@ -180,10 +176,7 @@ def _find_free_orders(text: str, bare: str) -> Iterator[_Breach]:
 
 # ---------------------------------------------------------------------------- division by zero
 
-_DIVISION = re.compile(
-    rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*(?:tensor<|i\d|index)"
-)
-_FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)")
+_DIVISION = re.compile(rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{VALUE}\s*,\s*(?P<by>{VALUE})\s*:")
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 _FLOAT_INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?b?f\d{1,2})=(?P<values>[-+\w.,\[\] ]{1,20000})$")
 
@@ -216,15 +209,13 @@ def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_B
         )
 
 
-_SHIFT = re.compile(
-    rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*"
-    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
-)
+_SHIFT = re.compile(rf"=\s*(?P<name>arith\.sh(?:l|rs|ru)i)\s+{VALUE}\s*,\s*(?P<by>{VALUE})\s*:")
 
 
 def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
     for found, word, literal in _list_given(_SHIFT, bare, testcase):
-        near = replace_numbers(literal["values"], partial(_drop_far, int(found["bits"])))
+        bits = _find_bits(bare, found.end())
+        near = replace_numbers(literal["values"], partial(_drop_far, bits)) if bits else literal["values"]
         if near == literal["values"]:
             continue
         yield _Breach(
@@ -232,27 +223,33 @@ def _find_far_shifts(text: str, bare: str, testcase: Testcase) -> Iterator[_Brea
             at=found.start("name"),
             rule=Rule.SHIFT_TOO_FAR,
             of=(given_input := word.partition("=")[2][:80]),
-            words=f"shifts by {found['bits']} bits or further, which is undefined: the input {given_input}",
+            words=f"shifts by {bits} bits or further, which is undefined: the input {given_input}",
             instead="zeros in the place of such amounts",
             text=text,
             inputs={word: f"--input={literal['type']}={near}"},
         )
 
 
+def _find_bits(bare: str, at: int) -> int | None:
+    """Return the width of the integers of the type at an offset. None for any other text."""
+    kind = match_type(bare, at)
+    element = "" if kind is None or isinstance(kind, OtherType) else kind.element
+    return int(element[1:]) if re.fullmatch(r"i\d{1,2}", element) else None
+
+
 def _drop_far(bits: int, amount: int) -> int:
     return amount if 0 <= amount < bits else 0
 
 
-_CAST = re.compile(
-    rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{_VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s+"
-    r"(?:tensor<(?:[\d?]{1,9}x){0,8})?i(?P<bits>\d{1,2})\b"
-)
+_CAST = re.compile(rf"=\s*(?P<name>arith\.fpto(?P<sign>[su])i)\s+(?P<by>{VALUE})\s*:\s*[^\n]{{1,200}}?\bto\s")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w.])", re.I)
 
 
 def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
     for found, word, literal in _list_given(_CAST, bare, testcase, _FLOAT_INPUT):
-        held = _NUMBER.sub(partial(_keep_in_range, int(found["bits"]), found["sign"] == "s"), literal["values"])
+        bits = _find_bits(bare, found.end())
+        keep = partial(_keep_in_range, bits or 0, found["sign"] == "s")
+        held = _NUMBER.sub(keep, literal["values"]) if bits else literal["values"]
         if held == literal["values"]:
             continue
         yield _Breach(
@@ -260,7 +257,7 @@ def _find_casts_out_of_range(text: str, bare: str, testcase: Testcase) -> Iterat
             at=found.start("name"),
             rule=Rule.CAST_OUT_OF_RANGE,
             of=(given_input := word.partition("=")[2][:80]),
-            words=f"casts to {found['bits']} bits, which cannot hold each value of the input {given_input}",
+            words=f"casts to {bits} bits, which cannot hold each value of the input {given_input}",
             instead="zeros in the place of such values",
             text=text,
             inputs={word: f"--input={literal['type']}={held}"},
@@ -300,18 +297,16 @@ def resolve_value(bare: str, at: int, name: str) -> str:
     inputs = _INS.search(bare, begin, block.start()) if block else None
     if block is None or inputs is None:
         return name
-    names = [word.strip() for word in inputs["names"].split(",")]
-    elements: list[str] = re.findall(rf"({_VALUE})\s*:", block["arguments"])
+    names = split_list(inputs["names"])
+    elements: list[str] = re.findall(rf"({VALUE})\s*:", block["arguments"])
     return dict(zip(elements, names, strict=False)).get(name, name)
 
 
 def find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
     """Return the arguments of the called function, each with its word on the command line."""
     words = [word for step in testcase.steps for word in step]
-    named = [word.partition("=")[2] for word in words if word.startswith("--function=")]
-    functions = {found["name"]: found["arguments"] for found in _FUNCTION.finditer(bare)}
-    listed = functions.get(named[0]) if named else next(iter(functions.values()), None)
-    if listed is None or (not named and len(functions) != 1):
+    called = find_called(words)
+    functions = [one for one in list_functions(bare) if not one.private and called in (None, one.name)]
+    if len(functions) != 1:
         return {}
-    names = re.findall(rf"({_VALUE})\s*:", listed.partition(" -> ")[0])
-    return dict(zip(names, (word for word in words if word.startswith("--input=")), strict=False))
+    return dict(zip(functions[0].names, (word for word in words if word.startswith("--input=")), strict=False))

@@ -14,33 +14,30 @@ from dataclasses import dataclass
 
 import msgspec
 
+from runners.core.mlir.brackets import partition, remove_comments, split_list
+from runners.core.mlir.operations import VALUE
+from runners.core.mlir.types import match_static
 from runners.core.protocol import Testcase, TestcaseKind
+from runners.toolchains.iree.reports.inputs import Function, find_called, list_functions
 
 MAX_LINES = 5_000
 _MAX_VALUE = 2**31 - 1
 """Largest known value. A larger sum may wrap, at a width that is unknown here."""
-_VALUE = r"%[A-Za-z0-9_$.-]+"
-_FUNCTION = re.compile(r"^\s*(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)$")
-_ARGUMENT = re.compile(
-    rf"(?P<name>{_VALUE})\s*:\s*(?:tensor<)?(?:index|i\d{{1,2}})>?\s*(?=[,)])|(?P<other>{_VALUE})\s*:"
-)
+_SCALAR = re.compile(r"index|i\d{1,2}|tensor<(?:index|i\d{1,2})>")
 _CONSTANT = re.compile(
-    rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.constant\s+(?P<value>-?\d{{1,18}})\s*:\s*(?:index|i\d+)\s*$"
+    rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.constant\s+(?P<value>-?\d{{1,18}})\s*:\s*(?:index|i\d+)\s*$"
 )
-_CAST = re.compile(rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.(?:index_cast|extsi)\s+(?P<of>{_VALUE})\s*:")
-_ALONE = re.compile(rf"^\s*(?P<to>{_VALUE})\s*=\s*tensor\.extract\s+(?P<of>{_VALUE})\[\]\s*:")
+_CAST = re.compile(rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.(?:index_cast|extsi)\s+(?P<of>{VALUE})\s*:")
+_ALONE = re.compile(rf"^\s*(?P<to>{VALUE})\s*=\s*tensor\.extract\s+(?P<of>{VALUE})\[\]\s*:")
 _SUM = re.compile(
-    rf"^\s*(?P<to>{_VALUE})\s*=\s*arith\.(?P<how>addi|subi|muli)\s+(?P<a>{_VALUE})\s*,\s*(?P<b>{_VALUE})\s*:"
+    rf"^\s*(?P<to>{VALUE})\s*=\s*arith\.(?P<how>addi|subi|muli)\s+(?P<a>{VALUE})\s*,\s*(?P<b>{VALUE})\s*:"
 )
-_ACCESS = re.compile(
-    r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:\s*tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
-)
+_ACCESS = re.compile(r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:")
 _SLICE = re.compile(
     r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
-    r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
+    r"\s*\[(?P<strides>[^\]\n]+)\]\s*:"
 )
-"""A slice, with the shape of the tensor from which it is taken or into which it is inserted."""
-_LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
+_LOOP = re.compile(rf"\bscf\.for\s+{VALUE}\s*=\s*{VALUE}\s+to\s+{VALUE}\s+step\s+(?P<step>{VALUE})")
 _OPERATORS = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
 
@@ -74,12 +71,13 @@ def find_fault(testcase: Testcase) -> Fault | None:
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
-    lines = testcase.files[sources[0]].split("\n")
-    called = _find_called(lines, testcase.steps)
-    if len(lines) > MAX_LINES or called is None:
+    text = testcase.files[sources[0]]
+    lines = text.split("\n")
+    called = _find_called(text, testcase.steps) if len(lines) <= MAX_LINES else None
+    if called is None:
         return None
-    known = _read_arguments(lines[called], testcase.steps)
-    body = list(_list_straight_lines(lines, called))
+    known = _read_arguments(called, testcase.steps)
+    body = list(_list_straight_lines(lines, text.count("\n", 0, called.at)))
     if any(line.lstrip().startswith("^") for _, line in body):
         return None  # a block may not be reached
     for at, line in body:
@@ -97,25 +95,20 @@ def find_fault(testcase: Testcase) -> Fault | None:
 # ------------------------------------------------------------------------------------------ the function called
 
 
-def _find_called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | None:
-    """Return the line of the only function, or of the function that the command line names."""
-    found = {m["name"]: at for at, line in enumerate(lines) if (m := _FUNCTION.match(line))}
-    named = [word.partition("=")[2] for step in steps for word in step if word.startswith("--function=")]
-    if named:
-        return found.get(named[0])
-    return next(iter(found.values())) if len(found) == 1 else None
+def _find_called(text: str, steps: Sequence[Sequence[str]]) -> Function | None:
+    """Return the only function, or the function that the command line names."""
+    name = find_called([word for step in steps for word in step])
+    functions = [one for one in list_functions(text) if not one.private and name in (None, one.name)]
+    return functions[0] if len(functions) == 1 else None
 
 
-def _read_arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
+def _read_arguments(called: Function, steps: Sequence[Sequence[str]]) -> dict[str, int]:
     """Return the scalar arguments whose values are on the command line."""
     inputs = [word for step in steps for word in step if word.startswith("--input=")]
-    found = _FUNCTION.match(header)
-    listed = found["arguments"].partition(" -> ")[0] if found else ""
-    names = [m["name"] for m in _ARGUMENT.finditer(listed)]
     return {
         name: int(value["value"])
-        for name, word in zip(names, inputs, strict=False)
-        if name is not None and (value := _INPUT.match(word))
+        for name, kind, word in zip(called.names, called.types, inputs, strict=False)
+        if _SCALAR.fullmatch(kind) and (value := _INPUT.match(word))
     }
 
 
@@ -123,7 +116,7 @@ def _list_straight_lines(lines: Sequence[str], start: int) -> Iterator[tuple[int
     """List the lines of the body that every call runs: those outside the regions of operations."""
     depth = 0
     for at in range(start, len(lines)):
-        line = lines[at].partition("//")[0]
+        line = remove_comments(lines[at])
         if at > start and depth == 1:
             yield at, line
         depth += line.count("{") - line.count("}")
@@ -158,9 +151,8 @@ class _Shown:
 
 def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     if found := _ACCESS.search(line):
-        extents = [int(size) for size in found["shape"].split("x")[:-1]]
-        names = [name.strip() for name in found["at"].split(",")]
-        for axis, (name, extent) in enumerate(zip(names, extents, strict=False)):
+        extents = _read_extents(line[found.end() :])
+        for axis, (name, extent) in enumerate(zip(split_list(found["at"]), extents, strict=False)):
             if name in known and not 0 <= known[name] < extent and extent > 0:
                 yield name, _Shown(found["operation"], known[name], 0, extent, axis)
     elif found := _SLICE.search(line):
@@ -171,10 +163,9 @@ def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Sh
 
 def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     """Find the offsets, by name, with which a slice exceeds its tensor, although a slice from 0 on would fit."""
-    extents = [int(size) for size in found["shape"].split("x")[:-1]]
-    offsets, sizes, strides = (
-        [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")
-    )
+    part, into, whole = partition(found.string[found.end() :], " into ")
+    extents = _read_extents(whole if into else part)
+    offsets, sizes, strides = (split_list(found[key]) for key in ("at", "sizes", "strides"))
     for axis, (name, size, stride, extent) in enumerate(zip(offsets, sizes, strides, extents, strict=False)):
         if name not in known or not (size + stride).isdigit() or size == "0":
             continue
@@ -182,6 +173,12 @@ def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tup
         last = known[name] + reach
         if reach < extent and (known[name] < 0 or last >= extent):
             yield name, _Shown(found["operation"], known[name] if known[name] < 0 else last, 0, extent, axis)
+
+
+def _read_extents(text: str) -> tuple[int, ...]:
+    """Return the shape of the type with which a text begins. Empty if it is not known."""
+    kind = match_static(text, 0)
+    return kind.shape if kind else ()
 
 
 def _mend_operand(lines: Sequence[str], at: int, line: str, operand: str, right: int) -> str:

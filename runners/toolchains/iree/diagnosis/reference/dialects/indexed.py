@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.excluded import check_places
 from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
-    TensorType,
     UndefinedResult,
     read_integers,
     require_integers,

@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from runners.core.mlir.brackets import split_list
+from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import sort
 from runners.toolchains.iree.diagnosis.reference.excluded import check_places
-from runners.toolchains.iree.diagnosis.reference.statements import (
-    DYNAMIC,
-    Statement,
-    UndefinedResult,
-    require_integers,
-)
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult, require_integers
 from runners.toolchains.iree.diagnosis.reference.tensors import Index, Values, check_steps, find_place, list_elements
 
 _OPERANDS = re.compile(r"\b(ins|outs)\(([^:()]*):")
@@ -216,7 +213,7 @@ def _read_maps(statement: Statement, named: Mapping[str, str]) -> list[tuple[str
     listed = []
     for found in _MAP.findall(statement.attributes):
         loops = re.search(r"->\s*\(([^()]*)\)", named.get(found, found))
-        dimensions = [one.strip() for one in loops[1].split(",") if one.strip()] if loops else ["?"]
+        dimensions = split_list(loops[1]) if loops else ["?"]
         if not all(re.fullmatch(r"[A-Za-z]\w{0,20}", one) for one in dimensions):
             raise UndefinedResult("a map that computes")
         listed.append(tuple(dimensions))

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from runners.core.mlir.operations import Region
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import FLOW, RunRegion, run_flow
 from runners.toolchains.iree.diagnosis.reference.definitions import (
@@ -27,9 +29,7 @@ from runners.toolchains.iree.diagnosis.reference.scalars import (
     truncate_number,
 )
 from runners.toolchains.iree.diagnosis.reference.statements import (
-    Region,
     Statement,
-    TensorType,
     UndefinedResult,
     read_dense,
     read_float,

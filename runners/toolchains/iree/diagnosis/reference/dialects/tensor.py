@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from runners.core.mlir.brackets import split_list
+from runners.core.mlir.types import DYNAMIC, fits_shape
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
 from runners.toolchains.iree.diagnosis.reference.excluded import (
@@ -20,7 +22,7 @@ from runners.toolchains.iree.diagnosis.reference.excluded import (
     WrongExtent,
     check_index,
 )
-from runners.toolchains.iree.diagnosis.reference.statements import DYNAMIC, Statement, UndefinedResult, read_integers
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult, read_integers
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 _LISTED = re.compile(r"\[([-\d,\s%\w$.#]*)\]")
@@ -60,7 +62,7 @@ def run_tensor(statement: Statement, values: Mapping[str, Values], run_region: R
         case "collapse_shape":
             return tensors.reshape(operands[0], _find_collapsed(text, operands[0].shape))
         case "cast" if len(operands[0].shape) == len(to.shape):
-            if any(n not in (DYNAMIC, own) for n, own in zip(to.shape, operands[0].shape, strict=True)):
+            if not fits_shape(to.shape, operands[0].shape):
                 raise UndefinedResult("a cast to another extent")
             return operands[0]
         case "generate" if len(statement.regions) == 1:
@@ -130,7 +132,7 @@ def _read_slice(
     statement: Statement, shape: Sequence[int], values: Mapping[str, Values]
 ) -> tuple[list[int], list[int], list[int]]:
     """Return offsets, sizes and strides of a slice that is inside a tensor of this shape."""
-    listed = [_split_list(one) for one in _LISTED.findall(statement.attributes)]
+    listed = [split_list(one) for one in _LISTED.findall(statement.attributes)]
     if len(listed) != 3 or any(len(words) != len(shape) for words in listed):
         raise UndefinedResult("offsets, sizes and strides")
     starts, sizes, steps = ([_read_index(word, values) for word in words] for words in listed)
@@ -185,10 +187,6 @@ def _insert_slice(statement: Statement, operands: Sequence[Values], values: Mapp
     return replace(target, numbers=tuple(numbers), is_rounded=source.is_rounded or target.is_rounded)
 
 
-def _split_list(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _read_index(word: str, values: Mapping[str, Values]) -> int:
     return int(values[word].pick(0)) if word.startswith("%") else int(word)
 
@@ -218,7 +216,7 @@ def _find_collapsed(text: str, shape: Sequence[int]) -> tuple[int, ...]:
 def _find_expanded(statement: Statement, given: Values, values: Mapping[str, Values]) -> tuple[int, ...]:
     """Return the shape of a result. Each group of its extents contains the elements of one extent of the operand."""
     found = re.search(r"\boutput_shape\s*\[([^\[\]]*)\]", statement.attributes)
-    words = _split_list(found[1]) if found else [str(n) for n in statement.types[0].shape]
+    words = split_list(found[1]) if found else [str(n) for n in statement.types[0].shape]
     sizes = _read_groups(statement.attributes)
     shape = [_read_index(word, values) for word in words]
     if min(shape, default=0) < 0 or len(sizes) != len(given.shape):

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import (
     FLOATS,
@@ -28,7 +29,6 @@ from runners.toolchains.iree.diagnosis.reference.scalars import (
 )
 from runners.toolchains.iree.diagnosis.reference.statements import (
     Statement,
-    TensorType,
     UndefinedResult,
     read_dense,
     read_float,
@@ -298,7 +298,7 @@ def _reduce(statement: Statement, given: Values, to: TensorType, name: str, *, w
         raise UndefinedResult("a reduction of no elements")
     rest = tensors.cut_slice(given, [int(at == axis[0]) for at in range(len(extents))], [1] * len(extents), extents)
     kept = tuple(extent for at, extent in enumerate(given.shape) if at != axis[0])
-    element = TensorType(given.element, ())
+    element = TensorType((), given.element)
 
     def combine(pair: list[Values]) -> list[Values]:
         return [map_elements(pair, element, lambda a: _keep_in_range(_pair(name, element, a), element), wide=wide)]

@@ -164,6 +164,13 @@ def test_a_run_whose_function_is_not_certain_is_not_compared(testcase: Testcase)
     assert find_wrong_call(testcase) is None
 
 
+@pytest.mark.parametrize(("given", "mended"), [("9x5xf32=1", "9x4xf32=0.5"), ("9xf32=1", "1x4xf32=0.5")])
+def test_dynamic_extents_are_those_of_a_value_of_the_same_rank(given: str, mended: str) -> None:
+    wrong = find_wrong_call(call(takes("tensor<?x4xf32>"), f"--input={given}"))
+    assert wrong is not None
+    assert wrong.mended[0].steps[-1][-1] == f"--input={mended}"
+
+
 def test_a_text_of_any_length_is_read_in_one_pass() -> None:
     """The longest signature is cut, and its rest is not guessed."""
     assert find_wrong_call(call("func.func @f(" + "%a: i32, " * 200_000, "--function=f", "--input=1")) is None

@@ -47,6 +47,25 @@ def test_an_operation_gives_what_the_compiler_gives(recorded: dict[str, Any]) ->
     assert vote(recorded["text"], recorded["inputs"], recorded["printed"]) == [Vote.AGREES]
 
 
+SUM = """func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = stablehlo.add %a, %a {attributes}: tensor<3xf32>
+  {other}
+  return %0 : tensor<3xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("attributes", "other", "votes"),
+    [('{at = "http://a.b"} ', "// no effect", [Vote.AGREES]), ("", "some.effect %0 : tensor<3xf32>", [])],
+)
+def test_a_string_is_no_comment_and_no_other_operation_is_passed_over(
+    attributes: str, other: str, votes: list[object]
+) -> None:
+    text = SUM.format(attributes=attributes, other=other)
+    assert vote(text, ["3xf32=1 2 3"], ["3xf32=2 4 6"]) == votes
+
+
 @pytest.mark.parametrize("recorded", RECORDED[::7], ids=[one["name"] for one in RECORDED[::7]])
 def test_another_value_is_noticed(recorded: dict[str, Any]) -> None:
     head, equals, values = recorded["printed"][0].partition("=")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from runners.core.mlir.types import fits_shape
 from runners.toolchains.iree.diagnosis.reference.definitions import is_known
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import NOTHING, Call, Listed, Run
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.elementwise import ELEMENTS
@@ -16,7 +17,7 @@ from runners.toolchains.iree.diagnosis.reference.dialects.torch.networks import 
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.onnx import run_onnx
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.places import PLACES
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.reductions import REDUCTIONS
-from runners.toolchains.iree.diagnosis.reference.statements import DYNAMIC, Statement, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
 
@@ -32,9 +33,7 @@ def run_torch(statement: Statement, values: Mapping[str, Values], *, wide: bool)
     found = run(call)
     results = found if isinstance(found, list) else [found]
     for result, to in zip(results, statement.types, strict=True):
-        fits = len(to.shape) == len(result.shape) and all(
-            one in (DYNAMIC, other) for one, other in zip(to.shape, result.shape, strict=False)
-        )
+        fits = fits_shape(to.shape, result.shape)
         if not isinstance(result, Listed) and not (fits and result.element == to.element):
             raise UndefinedResult(f"{statement.operation}: another type")
     return results

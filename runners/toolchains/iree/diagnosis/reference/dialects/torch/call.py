@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.stablehlo import map_elements
 from runners.toolchains.iree.diagnosis.reference.scalars import truncate_number
-from runners.toolchains.iree.diagnosis.reference.statements import Statement, TensorType, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import Statement, UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, check_steps, list_elements
 
 
@@ -123,7 +124,7 @@ def join_shapes(*operands: Values) -> list[Values]:
 def map_each(call: Call, operands: Sequence[Values], compute: Callable[..., Number], element: str = "") -> Values:
     """Compute each element from the elements at its place."""
     joined = join_shapes(*operands)
-    to = TensorType(element or call.element, joined[0].shape)
+    to = TensorType(joined[0].shape, element or call.element)
     if not math.prod(to.shape):
         return Values(to.element, (), to.shape)
     joined = [replace(one, numbers=list_elements(one)) for one in joined]

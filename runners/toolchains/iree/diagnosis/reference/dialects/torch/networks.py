@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import Number
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import NOTHING, Call, Run, join_shapes, map_each
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.reductions import find_greatest, list_rows
-from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Index, Values, check_steps, find_place, list_elements
 
 
@@ -25,7 +26,7 @@ def _multiply(call: Call, a: Values, b: Values) -> Values:
         for one in (a, b)
     )
     depth = a.shape[-1]
-    to = TensorType(call.element, (*outer, a.shape[-2], b.shape[-1]))
+    to = TensorType((*outer, a.shape[-2], b.shape[-1]), call.element)
     check_steps(math.prod(to.shape) * depth)
     first, second = list_elements(left), list_elements(right)
     sums = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, wrap_value
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import Call, Listed, Run, cast, join_shapes
-from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult, read_dense
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult, read_dense
 from runners.toolchains.iree.diagnosis.reference.tensors import Index, Values, check_steps, find_place, list_elements
 
 
@@ -84,7 +85,7 @@ def _concatenate(call: Call) -> Values:
     axis = call.get_axis(1, len(parts[0].shape), 0)
     shape = list(parts[0].shape)
     shape[axis] = sum(one.shape[axis] for one in parts)
-    return tensors.concatenate(parts, axis, TensorType(call.element, tuple(shape)))
+    return tensors.concatenate(parts, axis, TensorType(tuple(shape), call.element))
 
 
 def _stack(call: Call) -> Values:
@@ -94,7 +95,7 @@ def _stack(call: Call) -> Values:
     axis = call.get_axis(1, len(parts[0].shape) + 1, 0)
     inserted = [tensors.reshape(one, (*one.shape[:axis], 1, *one.shape[axis:])) for one in parts]
     shape = (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:])
-    return tensors.concatenate(inserted, axis, TensorType(call.element, shape))
+    return tensors.concatenate(inserted, axis, TensorType(shape, call.element))
 
 
 def _slice(call: Call) -> Values:

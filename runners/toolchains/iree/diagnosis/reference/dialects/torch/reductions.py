@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from runners.core.mlir.types import TensorType
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.definitions import Number
 from runners.toolchains.iree.diagnosis.reference.dialects.torch.call import Call, Run, cast
-from runners.toolchains.iree.diagnosis.reference.statements import TensorType, UndefinedResult
+from runners.toolchains.iree.diagnosis.reference.statements import UndefinedResult
 from runners.toolchains.iree.diagnosis.reference.tensors import Values, check_steps, find_place, list_elements
 
 
@@ -58,7 +59,7 @@ def _add_up(*, places: _Places, mean: bool = False) -> Callable[[Call], Values]:
         given = cast(call[0], call.element)
         axes, shape = _plan(call, given.shape, places)
         _, rows = list_rows(given, axes)
-        to = TensorType(call.element, shape)
+        to = TensorType(shape, call.element)
         total = tensors.add_terms(rows, to, is_rounded=given.is_rounded)
         if not mean:
             return total
