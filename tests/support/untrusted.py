@@ -40,8 +40,8 @@ from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import find_exception_before_crash, parse_signature
 from runners.core.failure.printed.lines.compare import read_output
+from runners.core.failure.printed.programs.told_parts import read_parts
 from runners.core.failure.printed.rows import judge_rows
-from runners.core.failure.printed.told_parts import read_parts
 from runners.core.failure.tensor_difference import read_tensors
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings

@@ -19,7 +19,7 @@ from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import OUTPUT
-from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
+from runners.core.failure.printed.programs.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import (
     Answer,
     Claim,

@@ -29,9 +29,9 @@ from runners.core.failure.api_drift import find_missing_name
 from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import ASSERTION
 from runners.core.failure.parse import NATIVE
-from runners.core.failure.printed.changed_since import Change, find_change
 from runners.core.failure.printed.lines.tokens import names_negative_zero
-from runners.core.failure.printed.told_parts import Part, list_telling
+from runners.core.failure.printed.programs.changed_since import Change, find_change
+from runners.core.failure.printed.programs.told_parts import Part, list_telling
 from runners.core.findings.kinds import KINDS, Blame, Reference, Vote
 from runners.core.findings.questions import clears_passes, fails_while_read
 from runners.core.findings.record import read_evidence

@@ -17,8 +17,8 @@ from bot.verdict.evidence import Evidence, Gaps
 from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.failure.printed.changed_since import mark_by_change
-from runners.core.failure.printed.told_parts import mark_by_told_parts
+from runners.core.failure.printed.programs.changed_since import mark_by_change
+from runners.core.failure.printed.programs.told_parts import mark_by_told_parts
 from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import (
     ANY_ERROR,

@@ -18,7 +18,7 @@ from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_value
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.printed.pairs import holds_one_array
-from runners.core.failure.printed.program import MIN_OPERATIONS, read_operations
+from runners.core.failure.printed.programs.program import MIN_OPERATIONS, read_operations
 from runners.core.protocol import ClaimKind, Signature
 
 

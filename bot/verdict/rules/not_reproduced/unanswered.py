@@ -9,7 +9,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.not_reproduced.facts import only_compiles
 from bot.verdict.rules.phrases import join_names, list_versions, name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.failure.printed.program_runs import read_programs
+from runners.core.failure.printed.programs.program_runs import read_programs
 from runners.core.protocol import ClaimKind, Observation, Reason
 from runners.toolchains import find_toolchain
 

@@ -22,7 +22,7 @@ from runners.core.failure.printed.pairs import (
     prints_array,
     prints_other_array,
 )
-from runners.core.failure.printed.program import compare_programs, find_kept_operation, find_other_operation
+from runners.core.failure.printed.programs.program import compare_programs, find_kept_operation, find_other_operation
 from runners.core.failure.printed.quoted_code import prints_code, read_attribute
 from runners.core.failure.printed.reading import Reading
 from runners.core.failure.printed.rows import judge_rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runners.core.failure.printed.changed_since import mark_by_change
 from runners.core.failure.printed.named_builds import mark_by_named_builds
+from runners.core.failure.printed.programs.changed_since import mark_by_change
+from runners.core.failure.printed.programs.told_parts import mark_by_told_parts
+from runners.core.failure.printed.programs.unchanged import mark_by_input
 from runners.core.failure.printed.shown_values import mark_by_shown_values
-from runners.core.failure.printed.told_parts import mark_by_told_parts
-from runners.core.failure.printed.unchanged import mark_by_input
 from runners.core.protocol import Observation, Plan
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.lines.tokens import NUMBER_PATTERN
-from runners.core.failure.printed.program_runs import list_runs, print_programs
+from runners.core.failure.printed.programs.program_runs import list_runs, print_programs
 from runners.core.protocol import (
     Answer,
     Claim,

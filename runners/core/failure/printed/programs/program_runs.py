@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from runners.core.failure.printed.program import MIN_OPERATIONS, Operation, number_values, read_operations
+from runners.core.failure.printed.programs.program import MIN_OPERATIONS, Operation, number_values, read_operations
 from runners.core.protocol import Exited, Observation, Outcome, Plan, Testcase, Variant
 
 Program = tuple[Operation, ...]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runners.core.failure.printed.changed_since import find_change, mark_by_change
+from runners.core.failure.printed.programs.changed_since import find_change, mark_by_change
 from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Variant
 from tests.support.observed import ORDER, PLAN, observe
 

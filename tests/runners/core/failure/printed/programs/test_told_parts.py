@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from runners.core.failure.printed.told_parts import Part, mark_by_told_parts, read_parts
+from runners.core.failure.printed.programs.told_parts import Part, mark_by_told_parts, read_parts
 from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Variant
 from tests.support.observed import PLAN, observe
 

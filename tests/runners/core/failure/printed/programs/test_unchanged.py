@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runners.core.failure.printed.unchanged import mark_by_input
+from runners.core.failure.printed.programs.unchanged import mark_by_input
 from runners.core.protocol import Claim, ClaimKind, Exited, Observation, Outcome, Testcase, TestcaseKind, Variant
 from tests.support.observed import ORDER, PLAN, observe
 

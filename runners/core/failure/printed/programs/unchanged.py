@@ -15,10 +15,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.changed_since import list_mentioned
-from runners.core.failure.printed.program import Operation, read_operations
-from runners.core.failure.printed.program_runs import Program, is_unjudged, list_posted, list_runs, read_programs
-from runners.core.failure.printed.told_parts import list_clauses
+from runners.core.failure.printed.programs.changed_since import list_mentioned
+from runners.core.failure.printed.programs.program import Operation, read_operations
+from runners.core.failure.printed.programs.program_runs import (
+    Program,
+    is_unjudged,
+    list_posted,
+    list_runs,
+    read_programs,
+)
+from runners.core.failure.printed.programs.told_parts import list_clauses
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason, Testcase, Variant
 
 

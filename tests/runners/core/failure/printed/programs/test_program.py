@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.printed.program import (
+from runners.core.failure.printed.programs.program import (
     MAX_ROWS,
     compare_programs,
     find_kept_operation,

@@ -15,8 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.program import read_operations
-from runners.core.failure.printed.program_runs import GAP, is_unjudged, list_posted, list_runs, print_programs
+from runners.core.failure.printed.programs.program import read_operations
+from runners.core.failure.printed.programs.program_runs import (
+    GAP,
+    is_unjudged,
+    list_posted,
+    list_runs,
+    print_programs,
+)
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
 MAX_PARTS = 60

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.core.failure.outcomes import judge_again
-from runners.core.failure.printed.program import MIN_OPERATIONS, Operation, read_operations
-from runners.core.failure.printed.program_runs import GAP, Program, is_unjudged, list_runs, read_programs
+from runners.core.failure.printed.programs.program import MIN_OPERATIONS, Operation, read_operations
+from runners.core.failure.printed.programs.program_runs import GAP, Program, is_unjudged, list_runs, read_programs
 from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan, Reason
 
 MIN_WORD_CHARS = 4

@@ -1,0 +1,1 @@
+"""Compare the programs that passes print, with the report and with each other: MLIR and TVMScript. Pure."""
