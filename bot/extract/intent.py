@@ -45,6 +45,7 @@ _TAG = r"^\W{0,3}(?:\[[^\]]{1,40}\]\s*){0,4}\[?\s*"
 TITLE_MARKS = (
     _mark(Intent.FAILURE, 2, r"\[\s*bug\b|\bbug\s*\]|^bug\b"),
     _mark(Intent.FAILURE, 2, r"\b(?:crash|segfault|segmentation fault|hang|wrong (?:result|code|output)|miscompil)"),
+    _mark(Intent.FAILURE, 3, r"\b(?:slower|slow-?down|regress(?:ion|ions|es|ed)?)\b"),
     _mark(
         Intent.FAILURE,
         1,
@@ -279,7 +280,7 @@ TELLS_OF_FAILURE = re.compile(
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
-    r"|\b(?:much|very|too|significantly|\d+x|times) slow(?:er)?\b|\btakes? (?:too long|forever)\b"
+    r"|\b(?:(?:much|very|too|significantly|\d+x|times|\d+ ?%) slow(?:er)?|ends? (?:in|with) an error)\b|\btakes? (?:too long|forever)\b"
     r"|\b(?:i|we)(?:['’]d| would) expect (?:the|that|this|it|an?) [^.?!\n]{1,60}"
     r"\bto (?:remain|stay|be|give|return|survive)\b"
     r"|\bcomplain(?:s|ed)?\b|\b(?:i|we)(?:['’]d| would| had)? expect(?:ed)? to (?:see|get|have|find)\b",
@@ -364,6 +365,7 @@ CALLS_IT_AN_ERROR = re.compile(
 SYSTEM_MARKS = (
     _mark(Intent.BUILD, 4, r"undefined reference to"),
     _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
+    _mark(Intent.BUILD, 4, r"^cc1(?:plus)?: |\[-Werror=[\w-]{1,40}\]"),
 )
 """Errors of the system's compiler and linker. They count if the compiler is being built, not if it calls them."""
 

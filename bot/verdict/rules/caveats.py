@@ -477,10 +477,12 @@ HOW_TO_CALL = re.compile(
 
 
 def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Weaken a confirmed error with which every build refuses a text or a request: the rule may be right.
+    """Withhold a confirmed error with which every build refuses the text as it is read: the rule may be right.
 
-    A new rule, with which newer releases refuse a text that older ones accepted, may be right too. A report that
-    states a promise of the tool asks about the rule itself.
+    Of three such answers to first looks, two blamed the compiler for a right rule. A refused request is weaker
+    evidence against the testcase, and a new rule, with which newer releases refuse a text that older ones accepted,
+    may be right too: their verdict stays, with less confidence. A report that states a promise of the tool asks about
+    the rule itself.
     """
     reads = any(map(fails_while_read, evidence.findings))
     is_error = evidence.plan.claim.kind is ClaimKind.ERROR
@@ -489,18 +491,18 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
         return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
     if verdict.kind is not VerdictKind.CONFIRMED or not is_error:
         return verdict
-    if evidence.defences or any(seen.answer is not Answer.BAD for seen in evidence.list_originals()):
+    refusing = [seen for seen in evidence.list_originals() if seen.outcome is not Outcome.INCOMPATIBLE]
+    if evidence.defences or any(seen.answer is not Answer.BAD for seen in refusing):
         return verdict
-    refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
     if reads:
-        ground = Ground.TEXT_REFUSED
-        caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
-    elif all(seen.signature and seen.signature.type in refusals for seen in evidence.list_originals()):
-        ground = Ground.REQUEST_REFUSED
-        caveat = "The message states a rule: if the rule is right, the request of the testcase is at fault."
-    else:
+        why = "the text is refused when it is read, and if the rule in the message is right, the text is at fault"
+        settle = "whether the rule in the message is right"
+        return withhold(add_grounds(verdict, Ground.TEXT_REFUSED), doubt=why, settled_by=settle)
+    refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
+    if not all(seen.signature and seen.signature.type in refusals for seen in refusing):
         return verdict
-    return replace(add_grounds(verdict, ground), headline=f"{verdict.headline} {caveat}")
+    caveat = "The message states a rule: if the rule is right, the request of the testcase is at fault."
+    return replace(add_grounds(verdict, Ground.REQUEST_REFUSED), headline=f"{verdict.headline} {caveat}")
 
 
 def weigh_missing_name(verdict: Verdict, evidence: Evidence) -> Verdict:
