@@ -523,10 +523,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     if claim.expected or (claim.actual and not seeks):
         yield Intent.FAILURE, 1
     elif asked and not _tells_of_failure(parsed):
-        yield (
-            Intent.QUESTION,
-            2,
-        )  # it asks, and reports no fault: its code or the code's output is the subject
+        yield Intent.QUESTION, 2  # it reports no fault: its code or the code's output is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:
