@@ -59,7 +59,7 @@ def main() -> None:
         sys.exit(code)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """Handle SIGTERM like Ctrl-C, so that sandboxes are closed. A faster handler replaces this one during runs."""
     raise KeyboardInterrupt
 

@@ -111,7 +111,7 @@ def make_plan(
     extra = [] if options.versions else [nearest, _find_early_before(repro, catalogue, reported)]
     order = _sort_by_age(chosen, [build for one in extra for build in _list_extra_builds(one, catalogue)])
     fits = len(order) <= MAX_RUN_ALL
-    good = _find_good_builds(repro, catalogue, order)
+    good = _find_good_builds(repro, order)
     known = [version for version in order if version in answered]
     before = known[-1] if known and known[-1] != order[-1] else None
     return PlanWithNotes(
@@ -191,7 +191,7 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
     return release, (f"the report names no version: {why}",)
 
 
-def _find_good_builds(repro: Repro, catalogue: Catalogue, order: Sequence[str]) -> tuple[str, ...]:
+def _find_good_builds(repro: Repro, order: Sequence[str]) -> tuple[str, ...]:
     """Return the newest build that a report calls good, if the report is about wrong values and quotes none."""
     claim = repro.claim
     if claim.kind is not ClaimKind.WRONG_RESULT or claim.actual or claim.expected:

@@ -90,6 +90,23 @@ COMPILES = frozenset({"bot/extract/python/names.py"})
 LISTENS = frozenset({("bot/daemon/webhook.py", "socket")})
 """Closes and reads the connections of its own server, with deadlines that `socketserver` does not have."""
 OS_CALLS = ("system", "popen", "exec", "spawn", "fork", "posix_spawn", "startfile", "kill")
+PURE = ("bot.extract", "bot.verdict", "runners.core", "runners.rewrite", "runners.toolchains")
+"""Folders that read no file, clock or environment. A package's own data files count as constants."""
+IMPURE = {
+    "runners.core.database": {"sqlite3", "pathlib.Path"},
+    "runners.core.job_files": {"os", "pathlib.Path"},
+    "runners.core.hostile.folders": {"os", "pathlib.Path"},
+    "runners.core.packages.catalogue": {"pathlib.Path"},  # reads refreshed listings
+    "runners.core.toolchain.contract": {"pathlib.Path"},  # the type of an installed package's folder
+    "runners.toolchains.iree": {"os", "pathlib.Path"},  # looks into an installed package
+    "runners.toolchains.tvm": {"pathlib.Path"},
+}
+"""The exceptions. docs/architecture.md names those of ``runners.core``."""
+EFFECTS = frozenset(
+    {"fcntl", "glob", "os", "pathlib.Path", "random", "shutil", "sqlite3", "tempfile", "time", "urllib.request"}
+)
+"""Modules and names with which code reads or changes something outside its arguments."""
+
 COMPILER_MODULES = {"runners.guest.tvm": {"tvm", "tvm_ffi", "numpy"}, "runners.guest.iree": {"iree", "numpy"}}
 """What a guest folder may import beside the standard library."""
 LIBRARIES = {"github": "bot/forge/github/"}
@@ -211,6 +228,38 @@ def test_the_installed_package_only_starts_the_command_line() -> None:
     assert used - set(sys.stdlib_module_names) == {"bot.__main__", "reprobot", "__future__"} - set(
         sys.stdlib_module_names
     )
+
+
+def test_pure_folders_have_no_effects_outside_the_named_modules() -> None:
+    """A module of a pure folder that opens a file, or reads the clock, is one of `IMPURE`."""
+    assert {name: found for name, one in _read_pure_modules().items() if (found := effects(one))} == IMPURE
+    planted = "def late():\n    import time\n    from pathlib import Path, PurePath\n    open('a')"
+    assert effects(ast.parse(planted)) == {"time", "pathlib.Path", "open"}
+
+
+def test_the_architecture_names_the_impure_modules_of_the_core() -> None:
+    text = _text(ROOT / "docs/architecture.md")
+    core = [name for name in IMPURE if name.startswith("runners.core.") and name != "runners.core.toolchain.contract"]
+    assert [name for name in core if f"`{name.replace('.', '/')}.py`" not in text] == []
+
+
+def _read_pure_modules() -> dict[str, ast.Module]:
+    modules = read_modules(ROOT)
+    return {name: one.tree for name, one in modules.items() if name.startswith(PURE)}
+
+
+def effects(tree: ast.AST) -> set[str]:
+    """What a module imports or calls to read or change something outside its arguments."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {one.name for one in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                found |= {module, *(f"{module}.{one.name}" for one in names)}
+            case ast.Call(func=ast.Name(id="open")):
+                found.add("open")
+    return found & {*EFFECTS, "open"}
 
 
 def test_the_arrows_have_no_circle() -> None:

@@ -34,7 +34,7 @@ def enter(module: str, words: Sequence[str]) -> int:
     inside = [*unshare, "sh", "-c", f'set -e; {mounts}exec "$@"', "sh", sys.executable, "-m", module, _MARK, *words]
     with subprocess.Popen(inside) as process:
 
-        def end(number: int, frame: object) -> None:
+        def end(_number: int, _frame: object) -> None:
             process.kill()  # and so, by --kill-child, everything inside
 
         signal.signal(signal.SIGTERM, end)

@@ -170,7 +170,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 def stop_on_signals(stop: threading.Event, wake: threading.Event) -> Iterator[None]:
     """Set both events on SIGINT and SIGTERM."""
 
-    def request_stop(number: int, frame: object) -> None:
+    def request_stop(_number: int, _frame: object) -> None:
         stop.set()
         wake.set()
 

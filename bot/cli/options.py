@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,3 +76,20 @@ StateOption = Annotated[
 PlanOption = Annotated[Path, typer.Option("--plan", help="The plan file.", metavar="FILE")]
 ShaOption = Annotated[str, typer.Option("--sha256", help="The plan's sha256, as printed by `plan`.", metavar="HEX")]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the result files.", metavar="DIR")]
+
+
+def refuse_ignored(given: typer.Context, beside: str, ignored: Collection[str]) -> None:
+    """Refuse options of the command line that have no effect beside another argument.
+
+    ``ignored`` holds names of parameters. A default and a variable of the environment are no wish of this call.
+
+    Raises:
+        UserError: one of them was given.
+    """
+    for option in given.command.params:
+        name = option.name or ""
+        source = given.get_parameter_source(name) if name in ignored else None
+        if source is not None and source.name == "COMMANDLINE":
+            from runners.core.errors import UserError
+
+            raise UserError(f"{option.opts[0]} has no effect with {beside}: leave one of the two out")

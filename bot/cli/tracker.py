@@ -9,8 +9,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +21,6 @@ from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
 from bot.cli.daemon import attach_if_allowed, check_repository, lock_folder, make_plan_runner
 from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
-from bot.daemon.steps import RunPlan
 from bot.forge import actions
 from bot.forge.contract import Forge
 from bot.forge.payloads import replace_surrogates
@@ -73,68 +72,74 @@ def make_budget(minutes: float | None, runs: int | None, requests: int | None) -
     return SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
 
 
-def run_sweep(
-    tracker: str,
-    out: Path,
-    selection: Selection,
-    budget: SweepBudget,
-    *,
-    merge: Sequence[Path],
-    jobs: int | None,
-    ledger: Path | None,
-    cluster: str,
-    only_estimate: bool,
-    settings_file: Path | None,
-    post: bool,
-    plans: Path | None,
-    results: Path | None,
-    shards: int,
-    duplicates: bool,
-    processes: CellProcesses,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest:
+    """What a call of ``reprobot sweep`` asks for."""
+
+    tracker: str
+    """A repository, or a folder of Markdown files."""
+    out: Path
+    selection: Selection
+    budget: SweepBudget
+    merge: tuple[Path, ...] = ()
+    jobs: int | None = None
+    ledger: Path | None = None
+    cluster: str = ""
+    only_estimate: bool = False
+    settings_file: Path | None = None
+    post: bool = False
+    plans: Path | None = None
+    results: Path | None = None
+    shards: int = 20
+    duplicates: bool = False
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the issues. None for a repository."""
+        return Path(self.tracker) if Path(self.tracker).is_dir() else None
+
+    @property
+    def runs(self) -> Path:
+        """The file of the ledger of runs."""
+        return self.ledger or self.out / "runs.sqlite"
+
+
+def run_sweep(request: SweepRequest, processes: CellProcesses) -> None:
     """Answer the issues of a tracker, or merge the answers of other sweeps. Close ``processes``, which run cells."""
-    if merge:
-        return _merge_sweeps(tracker, out, merge)
-    if cluster:
-        check_address(cluster)
-    folder = Path(tracker) if Path(tracker).is_dir() else None
-    if post and folder is not None:
-        raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
-    if duplicates and (results is not None or plans is not None):
-        raise UserError("--duplicates runs testcases: leave it out of the jobs that run none")
-    forge = None if folder is not None else _open_forge(post=post)
-    pause = _make_pause(time.monotonic(), budget.seconds)
-    runs = ledger or out / "runs.sqlite"
-    with lock_folder(out), closing(processes):
-        kept = open_tracker_state(out / STATE)
-        run_plan = make_plan_runner(processes, frozenset(), runs, cluster)
-        cpu = processes.measure_cpu
-        sweep = _open_sweep(
-            tracker, folder, forge, out, kept, settings_file, runs, run_plan, cpu, jobs, budget, pause
-        )
-        if results is not None:
-            reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
-            sweep = replace(sweep, run_plan=reader, is_elsewhere=True)
-        issues, tasks = list_tasks(sweep, selection)
-        hint = " (each is a Markdown file, .md)" if folder is not None and not issues else ""
+    if request.merge:
+        return _merge_sweeps(request.tracker, request.out, request.merge)
+    if request.cluster:
+        check_address(request.cluster)
+    if request.post and request.folder is not None:
+        raise UserError(f"{request.tracker} is a folder, which takes no comments: leave out --post")
+    forge = None if request.folder is not None else _open_forge(post=request.post)
+    pause = _make_pause(time.monotonic(), request.budget.seconds)
+    with (
+        lock_folder(request.out),
+        closing(processes),
+        closing(open_tracker_state(request.out / STATE)) as kept,
+    ):
+        sweep = _open_sweep(request, forge, kept, processes, pause)
+        issues, tasks = list_tasks(sweep, request.selection)
+        hint = " (each is a Markdown file, .md)" if request.folder is not None and not issues else ""
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues{hint}")
-        if only_estimate:
+        if request.only_estimate:
             rows = list(kept.list_rows().values())
             expected = estimate_cost(
                 (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
             )
             return _print_lines(describe_estimate(expected))
-        if plans is not None:
-            return _write_plans(sweep, tasks, plans, shards)
+        if request.plans is not None:
+            return _write_plans(sweep, tasks, request.plans, request.shards)
         summary = sweep_tracker(sweep, issues, tasks)
         refresh_fates(FateReader(source=sweep.source, state=kept, now=get_now, log=sweep.log), issues)
-        if duplicates:
+        if request.duplicates:
             _confirm_duplicates(sweep)
-        write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
+        write_dashboard(request.out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
         _print_lines(describe_summary(summary))
-        if post and forge is not None:
+        if request.post and forge is not None:
             _post_answers(forge, sweep, issues, pause)
-        terminal.print_message(f"dashboard: {out / 'index.html'}")
+        terminal.print_message(f"dashboard: {request.out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
 
@@ -190,9 +195,9 @@ def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
     for folder in folders:
         if not (folder / STATE).is_file():
             raise UserError(f"{folder} has no {STATE}: name folders that sweeps wrote")
-    with lock_folder(out):
-        state = open_tracker_state(out / STATE)
-        count = merge_answers(state, out, [(open_tracker_state(folder / STATE), folder) for folder in folders])
+    with lock_folder(out), ExitStack() as opened:
+        state, *others = (opened.enter_context(closing(open_tracker_state(one / STATE))) for one in (out, *folders))
+        count = merge_answers(state, out, list(zip(others, folders, strict=True)))
         rows = state.list_rows().values()
         summary = SweepSummary(
             sweep=0,
@@ -212,27 +217,21 @@ def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
 
 
 def _open_sweep(
-    tracker: str,
-    folder: Path | None,
+    request: SweepRequest,
     forge: GithubForge | None,
-    out: Path,
     state: TrackerState,
-    settings_file: Path | None,
-    runs: Path,
-    run_plan: RunPlan,
-    read_cpu: Callable[[], float],
-    jobs: int | None,
-    budget: SweepBudget,
+    processes: CellProcesses,
     pause: Callable[[float], None],
 ) -> TrackerSweep:
+    runs = request.runs
     open_run_ledger(runs).close()  # refuse a file that is not a ledger before any work
+    text = read_settings_file(request.settings_file) if request.settings_file is not None else None
     source: IssueSource
     if forge is None:
-        assert folder is not None
-        source = FolderSource(folder=folder, today=get_now().date())
-        text = read_settings_file(settings_file) if settings_file is not None else None
+        assert request.folder is not None
+        source = FolderSource(folder=request.folder, today=get_now().date())
     else:
-        name = check_repository(tracker)
+        name = check_repository(request.tracker)
         source = GithubSource(
             name=name,
             forge=forge,
@@ -242,23 +241,28 @@ def _open_sweep(
             log=terminal.print_message,
             url=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
         )
-        text = read_settings_file(settings_file) if settings_file is not None else forge.fetch_settings(name)
+        text = text if request.settings_file is not None else forge.fetch_settings(name)
     settings = load_settings(text, {})
+    if request.results is not None:
+        run_plan = make_result_reader(request.results, request.shards, _refuse_shards(forge, request.shards))
+    else:
+        run_plan = make_plan_runner(processes, frozenset(), runs, request.cluster)
     return TrackerSweep(
         source=source,
         settings=settings,
         catalogue=open_local_catalogue(),
         state=state,
-        out=out,
+        out=request.out,
         attach=(lambda issue: attach_if_allowed(issue, settings)) if forge is not None else (lambda issue: issue),
         run_plan=run_plan,
+        is_elsewhere=request.results is not None,
         now=get_now,
         clock=time.monotonic,
-        read_cpu=read_cpu,
+        read_cpu=processes.measure_cpu,
         measure_ledger=lambda: runs.stat().st_size,
         log=terminal.print_message,
-        jobs=jobs or os.cpu_count() or 1,
-        budget=budget,
+        jobs=request.jobs or os.cpu_count() or 1,
+        budget=request.budget,
     )
 
 
@@ -306,23 +310,23 @@ def export_runs(ledger: Path, out: Path | None) -> None:
     """Write every recorded run as a line of JSON, to standard output if ``out`` is None."""
     if not ledger.is_file():
         raise UserError(f"there is no ledger {ledger}: name the file that a sweep wrote")
-    runs = open_run_ledger(ledger)
-    if out is None:
-        sys.stdout.buffer.writelines(runs.export_lines())
-        return
-    try:
-        with out.open("wb") as file:
-            file.writelines(runs.export_lines())
-    except OSError as error:
-        raise UserError(f"{out} cannot be written: {error.strerror}") from None
-    terminal.print_message(f"{runs.count_runs()} runs in {out}")
+    with closing(open_run_ledger(ledger)) as runs:
+        if out is None:
+            sys.stdout.buffer.writelines(runs.export_lines())
+            return
+        try:
+            with out.open("wb") as file:
+                file.writelines(runs.export_lines())
+        except OSError as error:
+            raise UserError(f"{out} cannot be written: {error.strerror}") from None
+        terminal.print_message(f"{runs.count_runs()} runs in {out}")
 
 
 def import_runs(ledger: Path, lines: Path) -> None:
     """Add recorded runs to a ledger."""
     try:
-        with lines.open("rb") as file:
-            count = open_run_ledger(ledger).import_lines(file)
+        with lines.open("rb") as file, closing(open_run_ledger(ledger)) as runs:
+            count = runs.import_lines(file)
     except OSError as error:
         raise UserError(f"{lines} cannot be read: {error.strerror}") from None
     terminal.print_message(f"{count} runs added to {ledger}")

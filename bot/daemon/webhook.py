@@ -26,7 +26,7 @@ from typing import Any
 
 from runners.core.errors import InfraError, UserError
 
-SECONDS = 10.0
+REQUEST_DEADLINE_S = 10.0
 """Deadline of one request, head, body and answer together."""
 MAX_CONNECTIONS = 16
 """Requests that are being read at the same time."""
@@ -61,7 +61,7 @@ def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> Th
 
         def setup(self) -> None:
             super().setup()
-            self.rfile = io.BufferedReader(_DeadlineReader(self.connection, time.monotonic() + SECONDS))
+            self.rfile = io.BufferedReader(_DeadlineReader(self.connection, time.monotonic() + REQUEST_DEADLINE_S))
 
         def do_POST(self) -> None:
             self._send_answer(self._receive_event())

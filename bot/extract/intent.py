@@ -280,7 +280,8 @@ TELLS_OF_FAILURE = re.compile(
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
-    r"|\b(?:(?:much|very|too|significantly|\d+x|times|\d+ ?%) slow(?:er)?|ends? (?:in|with) an error)\b|\btakes? (?:too long|forever)\b"
+    r"|\b(?:much|very|too|significantly|\d+x|times|\d+ ?%) slow(?:er)?\b|\bends? (?:in|with) an error\b"
+    r"|\btakes? (?:too long|forever)\b"
     r"|\b(?:i|we)(?:['’]d| would) expect (?:the|that|this|it|an?) [^.?!\n]{1,60}"
     r"\bto (?:remain|stay|be|give|return|survive)\b"
     r"|\bcomplain(?:s|ed)?\b|\b(?:i|we)(?:['’]d| would| had)? expect(?:ed)? to (?:see|get|have|find)\b",
@@ -525,10 +526,7 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
     if claim.expected or (claim.actual and not seeks):
         yield Intent.FAILURE, 1
     elif asked and not _tells_of_failure(parsed):
-        yield (
-            Intent.QUESTION,
-            2,
-        )  # it asks, and reports no fault: its code or the code's output is the subject
+        yield Intent.QUESTION, 2  # it reports no fault: its code or the code's output is the subject
     if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
         yield Intent.FAILURE, 1
     if claim.versions:

@@ -23,13 +23,43 @@ from runners.core.errors import InfraError
 from runners.core.protocol import JobCell
 
 PASSES = frozenset(
-    {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
-    | {"XDG_DATA_HOME", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"}
-    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
-    | {"SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_CONFIG_FILE"}
-    | {"PIP_CONFIG_FILE", "UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_OFFLINE", "DOCKER_HOST", "CONTAINER_HOST"}
-    | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_NIGHTLIES", "REPROBOT_GPU"}
-    | {"REPROBOT_IMAGE"}
+    {
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "XDG_RUNTIME_DIR",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "PYENV_ROOT",
+        "UV_PYTHON_INSTALL_DIR",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "PIP_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        "UV_INDEX_URL",
+        "UV_CONFIG_FILE",
+        "PIP_CONFIG_FILE",
+        "UV_FIND_LINKS",
+        "PIP_FIND_LINKS",
+        "UV_OFFLINE",
+        "DOCKER_HOST",
+        "CONTAINER_HOST",
+        "CONTAINERS_CONF",
+        "REPROBOT_CACHE",
+        "REPROBOT_CONFIG",
+        "REPROBOT_NIGHTLIES",
+        "REPROBOT_GPU",
+        "REPROBOT_IMAGE",
+    }
 )
 """The only variables that a server gets, because a list of all secrets is impossible. Same list:
 ``tools/bare-env.sh``."""

@@ -86,7 +86,7 @@ def _take_streams() -> tuple[int, int]:
     return requests, answers
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _end(_number: int, _frame: FrameType | None) -> None:
     """Handle SIGTERM while no sandbox runs. During a plan, `handle_stop_signals` replaces it."""
     raise KeyboardInterrupt
 

@@ -14,20 +14,11 @@ import libcst as cst
 from libcst import metadata
 
 from runners.core.hostile.syntax import is_shallow
-from runners.core.toolchain.rewriting import (
-    Argument,
-    Assigned,
-    BindingForm,
-    CallForm,
-    DeclaringCall,
-    DecoratorSwitch,
-    Expression,
-    Idioms,
-    StringUse,
-)
+from runners.core.toolchain.rewriting import Argument, Assigned, CallForm, Expression, Idioms, StringUse
 from runners.rewrite.carried import find_carried
 from runners.rewrite.names import Names, Rename
-from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
+from runners.rewrite.scope import Binding, dotted_name, first_name, get_root, parse_name
+from runners.rewrite.script_language import ScriptPorter
 from runners.rewrite.text import NameChange, Unportable, port_flag, port_mlir, select_flags
 
 MAX_CODE_CHARS = 100_000
@@ -55,15 +46,15 @@ def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Name
     return (ported, rewriter.changes) if rewriter.changes else (code, [])
 
 
-class _Rewriter(ScopedTransformer):
+class _Rewriter(ScriptPorter):
+    """Ports uses, calls and strings. Its bases port imports and the embedded language.
+
+    All work in one traversal: each change needs the names and the line numbers of the posted text.
+    """
+
     def __init__(self, names: Names, idioms: Idioms, code: str) -> None:
-        super().__init__(names)
-        self.idioms = idioms
+        super().__init__(names, idioms)
         self.code = code
-        self.imports: set[str] = set()
-        """Packages to import in all cases."""
-        self.named: set[str] = set()
-        """Packages that new expressions name. They are imported unless the module already binds their names."""
         self.members: Mapping[str, str] = {
             step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
         }
@@ -78,9 +69,6 @@ class _Rewriter(ScopedTransformer):
         """Calls of ``print`` to leave out."""
         self.passed_on: frozenset[cst.Call] = frozenset()
         """Calls whose result has another text and may be printed."""
-        self.bindings: list[tuple[BindingForm, ...]] = []
-        """Forms of bindings in each surrounding function."""
-        self.declaring: list[tuple[DeclaringCall, ...]] = []
         self.made: list[tuple[str, str]] = []
         """Variables assigned so far, each with the function that made its value."""
 
@@ -91,104 +79,6 @@ class _Rewriter(ScopedTransformer):
             self.prints |= found.prints
             self.passed_on |= found.passed_on
             self.rewritten |= {call.func: how for call, how in found.calls.items()}
-
-    # ---------------------------------------------------------------------------------------- imports
-
-    def visit_Import(self, node: cst.Import) -> bool:
-        return False
-
-    def _is_unused(self, node: cst.Import, alias: cst.ImportAlias) -> bool:
-        """True if nothing uses the names that an import binds, except names that another import binds too."""
-        scope = self.get_metadata(metadata.ScopeProvider, node, None)
-        bound = dotted_name(alias.asname.name if alias.asname else alias.name)
-        if scope is None or not bound or len(node.names) > 1:
-            return False
-        every = [one for one in scope.assignments if isinstance(one, metadata.ImportAssignment)]
-        others = {one.name for one in every if one.node is not node}
-        return not any(one.references for one in every if one.node is node and one.name not in others)
-
-    def _is_unused_member(self, node: cst.ImportFrom, alias: cst.ImportAlias) -> bool:
-        """True if nothing uses the name that ``from module import name`` binds, wherever it is bound."""
-        scope = self.get_metadata(metadata.ScopeProvider, node, None)
-        bound = dotted_name(alias.asname.name if alias.asname else alias.name)
-        return scope is not None and bool(bound) and not any(one.references for one in scope[bound])
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        return False
-
-    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.Pass:
-        aliases: list[cst.ImportAlias] = []
-        for alias in original_node.names:
-            old = dotted_name(alias.name)
-            if self.names.find_successor(old, imported=True) is None and self._is_unused(original_node, alias):
-                self.record_change(original_node, f"import {old}", "pass", notation=True)
-                return cst.Pass()  # an absent module has no effects
-            new = self._port_import(old)
-            if new == old:
-                aliases.append(alias)
-                continue
-            self.record_change(original_node, old, new)
-            if alias.asname is None and _get_root(old) != _get_root(new):
-                aliases += self._keep_package(_get_root(old))
-            aliases.append(alias.with_changes(name=parse_name(new)))
-        return updated_node.with_changes(names=_set_commas(aliases))
-
-    def _keep_package(self, root: str) -> list[cst.ImportAlias]:
-        """Bind the package that an import bound before, because something may still use the name. The whole package
-        may have moved."""
-        new = self.names.find_successor(root, imported=True)
-        if new is None:
-            return []
-        asname = cst.AsName(name=cst.Name(root)) if new != root else None
-        return [cst.ImportAlias(name=parse_name(new), asname=asname)]
-
-    def leave_ImportFrom(
-        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
-    ) -> cst.BaseSmallStatement | cst.FlattenSentinel[cst.BaseSmallStatement]:
-        """Port the names that an import takes from a module. Remove a name without a successor if nothing uses it."""
-        module = dotted_name(original_node.module)
-        if not module or original_node.relative:
-            return updated_node
-        if isinstance(original_node.names, cst.ImportStar):
-            new = self._port_import(module)
-            if new == module:
-                return updated_node
-            self.record_change(original_node, module, new)
-            return updated_node.with_changes(module=parse_name(new))
-        by_home: dict[str, list[cst.ImportAlias]] = {}
-        before = len(self.changes)
-        for alias in original_node.names:
-            old = f"{module}.{dotted_name(alias.name)}"
-            if self.names.find_successor(old, imported=True) is None and self._is_unused_member(original_node, alias):
-                self.record_change(original_node, f"import {old}", "pass", notation=True)
-                continue
-            new = self._port_import(old)
-            if new != old:
-                self.record_change(original_node, old, new)
-            home, _, name = new.rpartition(".")
-            by_home.setdefault(home, []).append(_rename_alias(alias, name))
-        if len(self.changes) == before:
-            return updated_node
-        statements = [_import_from_home(updated_node, home, aliases) for home, aliases in by_home.items()]
-        if not statements:
-            return cst.Pass()
-        return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
-
-    def _port_import(self, old: str) -> str:
-        new = self.names.find_successor(old, imported=True)
-        if new is None:
-            raise Unportable(old)
-        return new
-
-    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        """Import packages that the new names need, after the first import of the testcase."""
-        self.imports |= {name for name in self.named if not self.means_package(name, original_node)}
-        if not self.imports:
-            return updated_node
-        added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
-        body = list(updated_node.body)
-        at = next((i for i, line in enumerate(body) if _accepts_imports_after(line)), -1) + 1
-        return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
 
     # ---------------------------------------------------------------------------------------- uses
 
@@ -219,13 +109,8 @@ class _Rewriter(ScopedTransformer):
             return name
         if new.startswith(f"{binding.new}."):
             return local + new[len(binding.new) :]
-        self._require_package(_get_root(new), first_name(node))
+        self.require_package(get_root(new), first_name(node))
         return new
-
-    def _require_package(self, package: str, node: cst.CSTNode) -> None:
-        """Import a package unless its name is bound to it at a node."""
-        if not self.means_package(package, node):
-            self.imports.add(package)
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
@@ -242,7 +127,7 @@ class _Rewriter(ScopedTransformer):
 
     def _read_lost(self, code: str, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
         """Read an attribute in the way that works for all objects. Code of an embedded language is left unchanged."""
-        if self.bindings and self.bindings[-1]:
+        if self.is_in_script:
             return updated
         self.record_change(original, f".{original.attr.value}", code.format_map({"value": "…"}))
         return cst.parse_expression(code.format_map({"value": cst.Module(body=[]).code_for_node(updated.value)}))
@@ -273,7 +158,7 @@ class _Rewriter(ScopedTransformer):
             for place, (name, old, new) in enumerate(_name_arguments(form, function, original, updated))
         }
         if form.package:
-            self._require_package(form.package, first_name(original.func))
+            self.require_package(form.package, first_name(original.func))
         names = {name: name for name in form.parameters} | {"home": function.rpartition(".")[0]}
         shown = form.shown or form.code.format_map(names)
         prints = original not in self.passed_on
@@ -333,18 +218,8 @@ class _Rewriter(ScopedTransformer):
         names = tuple(dotted_name(target.target) for target in original_node.targets)
         value = self._port_string(Assigned(names=names), original_node.value, updated_node.value)
         if isinstance(original_node.value, cst.Call) and isinstance(value, cst.Call):
-            value = self._declare(original_node.value, value)
+            value = self.declare_result(original_node.value, value)
         return updated_node if value is updated_node.value else updated_node.with_changes(value=value)
-
-    def _declare(self, original: cst.Call, updated: cst.Call) -> cst.Call:
-        """Call the function that declares a result, in place of the function that makes it."""
-        name = self.get_full_name(original.func)
-        keywords = {argument.keyword.value for argument in original.args if argument.keyword is not None}
-        for form in self.declaring[-1] if self.declaring and isinstance(updated.func, cst.Attribute) else ():
-            if name == form.function and form.keyword in keywords:
-                self.record_change(original, f"{name}(…)", f"{form.name}(…)", notation=True)
-                return updated.with_changes(func=updated.func.with_changes(attr=cst.Name(form.name)))
-        return updated
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
         """Call a name that older releases write with brackets."""
@@ -384,7 +259,7 @@ class _Rewriter(ScopedTransformer):
         if ported is None:
             return updated
         if ported.package:
-            self.named.add(ported.package)
+            self.name_package(ported.package)
         self.record_change(original, shown, ported.code, notation=ported.notation)
         return cst.parse_expression(ported.code)
 
@@ -544,118 +419,8 @@ class _Rewriter(ScopedTransformer):
         self.record_change(value, f"{function}({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
-    # ---------------------------------------------------------------------------------------- bindings
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        names = {self.get_full_name(_get_function(one)) for one in node.decorators}
-        self.bindings.append(tuple(form for form in self.idioms.bindings if names & form.decorators))
-        self.declaring.append(tuple(form for form in self.idioms.declaring if names & form.decorators))
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self.bindings.pop()
-        self.declaring.pop()
-        return updated_node
-
-    def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.AnnAssign:
-        """Write the annotation of a binding in the form of the release, in a function of the compiler's language."""
-        annotation = original_node.annotation.annotation
-        called = isinstance(annotation, cst.Call)
-        kind = annotation.func if isinstance(annotation, cst.Call) else annotation
-        home = dotted_name(kind).rpartition(".")[0]
-        name = self.get_full_name(kind)
-        for form in self.bindings[-1] if self.bindings and original_node.value is not None and home else ():
-            if not form.types.fullmatch(f"{name}()" if called else name):
-                continue
-            old = cst.Module(body=[]).code_for_node(updated_node.annotation.annotation)
-            new = form.code.format_map({"home": home, "type": old})
-            self.record_change(original_node, f"{name} = …", f"{new} = …", notation=True)
-            return updated_node.with_changes(
-                annotation=updated_node.annotation.with_changes(annotation=cst.parse_expression(new))
-            )
-        return updated_node
-
-    # ---------------------------------------------------------------------------------------- contexts
-
-    def leave_With(
-        self, original_node: cst.With, updated_node: cst.With
-    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
-        """Write the calls of a ``with`` as statements before its body, if the release no longer enters them."""
-        calls = [item.item.func for item in original_node.items if isinstance(item.item, cst.Call)]
-        names = [self.get_full_name(call) for call in calls] if self.idioms.flat_contexts else []
-        body = updated_node.body
-        flat = len(names) == len(original_node.items) and self.idioms.flat_contexts.issuperset(names)
-        flat = flat and all(i.asname is None or isinstance(i.asname.name, cst.Name) for i in original_node.items)
-        if not names or not flat or not isinstance(body, cst.IndentedBlock):
-            return updated_node
-        first, *rest = [_make_statement(item) for item in updated_node.items]
-        for name in names:
-            self.record_change(original_node, f"with {name}(…)", f"{name}(…)", notation=True)
-        first = first.with_changes(leading_lines=updated_node.leading_lines)
-        return cst.FlattenSentinel([first, *rest, *body.body])
-
-    # ---------------------------------------------------------------------------------------- decorators
-
-    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
-        called = isinstance(original_node.decorator, cst.Call)
-        name = self.get_full_name(_get_function(original_node))
-        for switch in self.idioms.switched_on:
-            if name in switch.decorators:
-                return self._switch_on(switch, original_node, updated_node)
-        for switch in self.idioms.switched_off:
-            if called and name and self.names.find_successor(name) in switch.decorators:
-                return self._switch_off(switch, original_node, updated_node)
-        return updated_node
-
-    def _switch_on(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
-        node = updated.decorator
-        call = node if isinstance(node, cst.Call) else cst.Call(func=node)
-        if any(arg.keyword is not None and arg.keyword.value == switch.keyword for arg in call.args):
-            return updated
-        added = cst.Arg(keyword=cst.Name(switch.keyword), value=cst.Name("True"), equal=_TIGHT)
-        shown = _show_decorator(original)
-        self.record_change(original, shown, f"{shown}({switch.keyword}=True)")
-        return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
-
-    def _switch_off(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
-        call = cst.ensure_type(updated.decorator, cst.Call)
-        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != switch.keyword]
-        if len(kept) == len(call.args):
-            return updated
-        shown = _show_decorator(original)
-        self.record_change(original, f"{shown}({switch.keyword}=True)", shown)
-        if not kept:
-            return updated.with_changes(decorator=call.func)
-        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated.with_changes(decorator=call.with_changes(args=kept))
-
 
 # ---------------------------------------------------------------------------------------------- syntax
-
-_TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace(""))
-
-
-def parse_name(text: str) -> cst.Name | cst.Attribute:
-    """Return the syntax tree of a dotted name."""
-    parsed = cst.parse_expression(text)
-    assert isinstance(parsed, cst.Name | cst.Attribute)
-    return parsed
-
-
-def _make_statement(item: cst.WithItem) -> cst.SimpleStatementLine:
-    """Return the statement that calls what a ``with`` enters, and binds its name."""
-    if item.asname is None:
-        return cst.SimpleStatementLine(body=[cst.Expr(value=item.item)])
-    target = cst.ensure_type(item.asname.name, cst.Name)
-    return cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=item.item)])
-
-
-def _show_decorator(node: cst.Decorator) -> str:
-    """Return ``@a.b`` for ``@a.b(…)``."""
-    return f"@{dotted_name(_get_function(node))}"
-
-
-def _get_function(node: cst.Decorator) -> cst.BaseExpression:
-    return node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
 
 
 def _name_arguments(
@@ -686,10 +451,6 @@ def _name_arguments(
     return kept
 
 
-def _get_root(name: str) -> str:
-    return name.partition(".")[0]
-
-
 def _get_attribute(node: cst.CSTNode) -> str:
     return node.attr.value if isinstance(node, cst.Attribute) else ""
 
@@ -717,38 +478,3 @@ def _find_name_strings(call: cst.Call) -> Iterator[cst.SimpleString]:
                     yield element.key
         elif place == 0 and isinstance(argument.value, cst.SimpleString):
             yield argument.value
-
-
-def _rename_alias(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
-    """Rename an import and keep its local name, so that its uses need no change."""
-    if name == dotted_name(alias.name) or alias.asname is not None:
-        return alias.with_changes(name=cst.Name(name))
-    return alias.with_changes(name=cst.Name(name), asname=cst.AsName(name=cst.Name(dotted_name(alias.name))))
-
-
-def _import_from_home(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]) -> cst.BaseSmallStatement:
-    if not home:  # the name has become a package
-        return cst.Import(names=_set_commas(aliases))
-    same = len(aliases) == len(node.names) if not isinstance(node.names, cst.ImportStar) else False
-    names = aliases if same else _set_commas(aliases)
-    return node.with_changes(module=parse_name(home), names=names)
-
-
-def _set_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
-    """Put commas between the names, and none after the last."""
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return [
-        *(alias.with_changes(comma=comma) for alias in aliases[:-1]),
-        *(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT) for alias in aliases[-1:]),
-    ]
-
-
-def _accepts_imports_after(statement: cst.CSTNode) -> bool:
-    """True for a line of imports, except from ``__future__``, which no other import may precede."""
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return False
-    return any(
-        isinstance(part, cst.Import)
-        or (isinstance(part, cst.ImportFrom) and dotted_name(part.module) != "__future__")
-        for part in statement.body
-    )

@@ -98,3 +98,14 @@ def first_name(node: cst.CSTNode) -> cst.CSTNode:
     while isinstance(node, cst.Attribute):
         node = node.value
     return node
+
+
+def parse_name(text: str) -> cst.Name | cst.Attribute:
+    """Return the syntax tree of a dotted name."""
+    parsed = cst.parse_expression(text)
+    assert isinstance(parsed, cst.Name | cst.Attribute)
+    return parsed
+
+
+def get_root(name: str) -> str:
+    return name.partition(".")[0]

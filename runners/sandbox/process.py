@@ -90,7 +90,7 @@ def handle_stop_signals() -> Iterator[None]:
     running.
     """
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
         stop_all_runs()
         if _deferred.depth:
             _deferred.pending = True

@@ -44,6 +44,7 @@ from runners.core.protocol import (
     Finding,
     FindingKind,
     Observation,
+    Outcome,
     Reason,
     Variant,
 )

@@ -121,3 +121,18 @@ def test_the_command_takes_a_script_or_the_plan_of_a_job(words: list[str]) -> No
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, UserError)
     assert "either a script that fails, or the job's --plan" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "ignored"),
+    [
+        (["a.py", "--json", "a.json"], "--json has no effect with a script"),
+        (["a.py", "--sha256", "0"], "--sha256 has no effect with a script"),
+        (["--plan", "plan.json", "--title", "x"], "--title has no effect with --plan"),
+        (["--plan", "plan.json", "--no-minimize"], "--minimize has no effect with --plan"),
+    ],
+)
+def test_an_option_of_the_other_use_is_refused(words: list[str], ignored: str) -> None:
+    done = CliRunner().invoke(app, ["report", *words])
+    assert isinstance(done.exception, UserError)
+    assert str(done.exception).startswith(ignored)

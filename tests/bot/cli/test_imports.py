@@ -7,7 +7,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-HELP = {"bot", "bot.__main__", "bot.cli", "bot.cli.app", "bot.cli.options", "bot.report", "bot.report.quote"}
+COMMANDS = {f"bot.cli.commands.{name}" for name in ("issue", "jobs", "machine", "report", "tracker")}
+HELP = {
+    *("bot", "bot.__main__", "bot.cli", "bot.cli.app", "bot.cli.commands", "bot.cli.options"),
+    *("bot.report", "bot.report.quote"),
+    *COMMANDS,
+}
 SHARED = {"runners", "runners.core", "runners.core.bench", "runners.core.errors"}
 """Our own modules that ``--help`` needs."""
 HEAVY = {"github", "jwt", "libcst", "msgspec", "requests", "snowballstemmer", "urllib3", "yaml"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli.app import app
+from bot.cli.commands import tracker
 from runners.core.errors import UserError
 from runners.workbench.run_ledger import open_run_ledger
 from tests.bot.forge.fake import REPOSITORY, FakeGithub
@@ -61,6 +63,32 @@ def test_shards_are_merged(issues: Path, tmp_path: Path) -> None:
     assert "2 answers merged" in done.stderr
     assert len(json.loads((tmp_path / "all/issues.json").read_text())["issues"]) == 2
     assert isinstance(call("sweep", issues, "--merge", issues, "--out", tmp_path / "all").exception, UserError)
+
+
+@pytest.mark.parametrize(
+    ("words", "ignored"),
+    [
+        (["--plans", "p", "--post"], "--post has no effect with --plans"),
+        (["--estimate", "--post"], "--post has no effect with --estimate"),
+        (["--merge", "m", "--post"], "--post has no effect with --merge"),
+        (["--merge", "m", "--label", "bug"], "--label has no effect with --merge"),
+        (["--plans", "p", "--results", "r"], "--results has no effect with --plans"),
+        (["--plans", "p", "--duplicates"], "--duplicates has no effect with --plans"),
+        (["--results", "r", "--duplicates"], "--duplicates has no effect with --results"),
+        (["--shards", "4"], "--shards has no effect with a sweep"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(issues: Path, tmp_path: Path, words: list[str], ignored: str) -> None:
+    done = call("sweep", issues, "--out", tmp_path / "out", *words)
+    assert isinstance(done.exception, UserError)
+    assert str(done.exception).startswith(ignored)
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_name_of_an_ignored_option_is_one() -> None:
+    """A misspelt name would refuse nothing."""
+    known = set(inspect.signature(tracker.run_sweep).parameters)
+    assert set(tracker._IGNORED) | set().union(*tracker._IGNORED.values()) <= known
 
 
 def test_a_tracker_that_only_has_closed_issues_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,7 +164,7 @@ def test_slow_requests_block_no_delivery(start: bytes, count: int) -> None:
 @pytest.mark.thorough
 def test_one_deadline_covers_the_whole_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not extend the deadline, in the head or in the body."""
-    monkeypatch.setattr("bot.daemon.webhook.SECONDS", 0.5)
+    monkeypatch.setattr("bot.daemon.webhook.REQUEST_DEADLINE_S", 0.5)
     for start in (SLOW_BODY, SLOW_HEAD):
         with listening() as sent:
             (raw,) = _open_slowly(sent, start, 1)

@@ -26,7 +26,6 @@ from runners.core.failure.printed.programs.program_runs import (
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
 
 MAX_PARTS = 60
-MAX_PART_CHARS = 200
 MIN_PART_CHARS = 3
 MIN_FRAGMENT_WORDS = 6
 """Words of a quoted row, or of its part beside "...", that make it telling."""

@@ -1,0 +1,1 @@
+"""The commands with their arguments, one module for each audience."""
