@@ -500,7 +500,8 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
         settle = "whether the rule in the message is right"
         return withhold(add_grounds(verdict, Ground.TEXT_REFUSED), doubt=why, settled_by=settle)
     refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
-    if not all(seen.signature and seen.signature.type in refusals for seen in refusing):
+    everywhere = len(refusing) == len(evidence.list_originals())
+    if not everywhere or not all(seen.signature and seen.signature.type in refusals for seen in refusing):
         return verdict
     caveat = "The message states a rule: if the rule is right, the request of the testcase is at fault."
     return replace(add_grounds(verdict, Ground.REQUEST_REFUSED), headline=f"{verdict.headline} {caveat}")

@@ -35,6 +35,12 @@ ld.lld: error: undefined symbol: __truncsfbf2
 ```"""
 
 
+WARNED = """```
+In member function 'virtual void ConfigPass::run()':
+error: storing the address of local variable 'listener' [-Werror=dangling-pointer=]
+cc1plus: all warnings being treated as errors
+```"""
+
 EXPORTED = """Writing the module to a file fails:
 ```
 Traceback (most recent call last):
@@ -217,6 +223,7 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "Support for empty axes is broken", f"### What happened?\n\n{TRACE}", ("bug",)),
         (Intent.FAILURE, "Exporting a module without a suffix ends in a linker error", EXPORTED, ()),
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
+        (Intent.BUILD, "Release build broken by a warning", WARNED, ("bug",)),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
         (Intent.BUILD, "Import fails after a change of mine", UNLOADABLE, ()),

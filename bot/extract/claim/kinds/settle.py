@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from bot.extract.blocks.markdown import find_code_spans
 from bot.extract.blocks.pieces import Kind
 from bot.extract.claim.counts import read_counts
 from bot.extract.claim.kinds import phrases
@@ -39,7 +40,7 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     the code, and does not state whether they are printed or expected.
     """
     meant = intended and bool(quoted.actual and quoted.expected)
-    draft = quoted
+    draft = _drop_numbers_of_prose(source, quoted)
     if meant or _only_mentions_failure(source, quoted):
         draft = replace(draft, signature=None)
     kind = classify_claim(source, draft.signature, printed=bool(draft.actual))
@@ -61,6 +62,28 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     if draft.kind is ClaimKind.WRONG_RESULT:
         draft = _complete_values(source, draft)
     return _name_failure(source, draft)
+
+
+def _drop_numbers_of_prose(source: ClaimSource, draft: Draft) -> Draft:
+    """Return the claim without a wrong value that is only a number in a sentence, if the commands run single passes.
+
+    Such commands print a program. A number in a sentence about it ("dims 1, 3 and 5") is a place or a count, and it
+    occurs in most programs.
+    """
+    if not _runs_passes(source) or not _NUMBERS.fullmatch(draft.actual):
+        return draft
+    quoted = (
+        *(span for prose in source.document.prose for span in find_code_spans(prose.text)),
+        *_list_output(source),
+    )
+    return draft if any(draft.actual in text for text in quoted) else replace(draft, actual="")
+
+
+_NUMBERS = re.compile(r"[-+\d.,\s]+")
+
+
+def _list_output(source: ClaimSource) -> tuple[str, ...]:
+    return tuple(piece.text for piece in source.pieces if piece.kind in (Kind.OUTPUT, Kind.SHELL, Kind.FRAGMENT))
 
 
 def _is_about_program(source: ClaimSource, actual: str) -> bool:

@@ -1097,6 +1097,19 @@ def test_an_error_that_is_meant_is_no_claim(remark: str, kind: ClaimKind) -> Non
     assert found.claim.kind is kind
 
 
+@pytest.mark.parametrize(
+    ("command", "said", "actual"),
+    [
+        ("iree-opt --cse a.mlir", "In my output dims 1, 3 and 5 (so must be 0) are wrong.", ""),
+        ("iree-opt --cse a.mlir", "It prints `1, 3`, which must be 0.", "1, 3"),
+    ],
+)
+def test_a_number_of_a_sentence_is_no_output_of_a_pass(command: str, said: str, actual: str) -> None:
+    """A pass prints a program, in which most numbers occur. A number in a code span is quoted."""
+    body = f"{said}\n\n```mlir\nfunc.func @f() {{\n  return\n}}\n```\n\n```\n{command}\n```\n"
+    assert extract_repro(body, "wrong ids", "iree-org/iree").claim.actual == actual
+
+
 def test_a_message_that_quotes_a_name_in_two_backticks_is_read_whole() -> None:
     """A single backtick ends the code span. The sentence after it is no part of the message."""
     said = "`RuntimeError: Global Function ``my.f`` is already registered` and that is all."

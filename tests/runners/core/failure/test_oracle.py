@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 from runners.core.failure.oracle import READ_BACK, Classification, Drift, OracleContext, classify_run
 from runners.core.failure.outcomes import explains_outcome, get_answer
 from runners.core.protocol import (
+    ANY_ERROR,
     Answer,
     Claim,
     ClaimKind,
@@ -241,6 +242,23 @@ def test_an_error_may_be_described_in_other_words(told: str, answer: Answer) -> 
 def test_a_crash_that_became_a_wrong_value_is_not_clean(printed: str, outcome: Outcome) -> None:
     claim = Claim(kind=ClaimKind.CRASH, expected="tensor([31.,  2., 43.,  4., 35.])")
     assert judge(claim, Exited(code=0), stdout=f"EXEC @main\n{printed}\n").outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("wished", "ended", "stderr", "outcome"),
+    [
+        ((ANY_ERROR,), Exited(code=1), "TVMError: thread creation failed with 11", Outcome.PASS),
+        ((), Exited(code=1), "TVMError: thread creation failed with 11", Outcome.OTHER_FAILURE),
+        ((ANY_ERROR,), Exited(code=1), "TVMError: no such function", Outcome.OTHER_FAILURE),
+    ],
+    ids=["the error asked for", "no error asked for", "an error about something else"],
+)
+def test_a_crash_that_became_the_error_that_the_report_asks_for_is_clean(
+    wished: tuple[str, ...], ended: Exited, stderr: str, outcome: Outcome
+) -> None:
+    told = "It aborts if thread creation fails. I would expect a normal error."
+    claim = Claim(kind=ClaimKind.CRASH, wished=wished, told=told)
+    assert judge(claim, ended, stderr=f"Traceback (most recent call last):\n{stderr}\n").outcome is outcome
 
 
 ROW = "not in the language that the driver reads: ['atan2f', 'hypotf']\n"
