@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test whole check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
+.PHONY: demo test whole bytecode check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
@@ -26,12 +26,16 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 
 # Installing packages mostly waits: mypy runs beside it.
 test: python $(READY)  ## everything: sandboxes and compilers too
-	@$(MAKE) --no-print-directory --jobs 2 style whole
+	@$(MAKE) --no-print-directory --jobs 3 style whole
 
 # Sandboxes, limits and compilers meet the clock of a busy machine. As in CPython's own tests, a test that fails is run
 # once more, and the summary lists such tests. `make check` waits for nothing, and repeats nothing.
-whole: devices $(READY)
+whole: devices bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) --reruns 1 -raR
+
+# Workers start together: without bytecode of the tests, each of them compiles all tests with their assertions.
+bytecode: $(READY)
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet >/dev/null
 
 check: python $(READY)  ## what runs without sandbox or compiler, in under a minute
 	@$(MAKE) --no-print-directory --jobs 2 style fast
