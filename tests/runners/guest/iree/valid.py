@@ -115,7 +115,7 @@ func.func @f(%q: tensor<6x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> t
 """
 
 
-def _list_valid_programs() -> Iterator[tuple[str, Testcase]]:
+def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
     yield "last element, by a sum", make_execution(LAST_ELEMENT, "6x4xf32=1", "3")
     yield "index beyond, guarded", make_execution(GUARDED, "6xf32=1", "9")
     yield "index below, clamped", make_execution(CLAMPED, "6xf32=1", "-4")
@@ -132,4 +132,4 @@ def _list_valid_programs() -> Iterator[tuple[str, Testcase]]:
 @functools.cache
 def make_valid_programs() -> Mapping[str, Testcase]:
     """Return the programs of this module, of ``faults.py`` and of ``larger.py`` by their titles."""
-    return MappingProxyType(dict(_list_valid_programs()))
+    return MappingProxyType(dict(list_valid_programs()))
