@@ -166,7 +166,7 @@ PARTIAL = COMMAND + 'over = "what was compiled for tinycalc 2.0"\nas_of = 2026-0
 
 def test_a_change_in_the_part_that_builds_share_is_blamed_on_no_commit(tmp_path: Path) -> None:
     """The releases differ, the builds of the commits do not: their ends are built too, and that is what is said."""
-    planted = plant(tmp_path, 30, body=lambda number: GOOD)
+    planted = plant(tmp_path, 5, body=lambda number: GOOD)
     for version, body in (("1.0", GOOD), ("2.0", BAD)):
         store_wheel(tmp_path / "released" / version, version=version, body=body)
     pages = "".join(
@@ -182,9 +182,9 @@ def test_a_change_in_the_part_that_builds_share_is_blamed_on_no_commit(tmp_path:
 
 def test_of_partial_builds_the_answer_says_what_they_share(tmp_path: Path) -> None:
     """To the commit, with the words of the configuration beside it."""
-    planted = plant(tmp_path, 12, body=bad_from(7))
+    planted = plant(tmp_path, 5, body=bad_from(3))
     found = bisect(tmp_path, planted, "v1.0", "v2.0", more=PARTIAL)["bisection"]
-    assert found["culprit"] == planted.main[7]
+    assert found["culprit"] == planted.main[3]
     assert any("what was compiled for tinycalc 2.0" in note for note in found["notes"])
 
 
