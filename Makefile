@@ -18,20 +18,24 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test whole check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
+.PHONY: demo test whole bytecode check fast fuzz accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
-# Installing packages mostly waits: mypy runs beside it.
-test: python $(READY)  ## everything: sandboxes and compilers too
-	@$(MAKE) --no-print-directory --jobs 2 style whole
+# Installing system packages mostly waits: the environment, the bytecode of the tests and mypy are made beside it.
+test:  ## everything: sandboxes and compilers too
+	@$(MAKE) --no-print-directory --jobs 3 style whole
 
 # Sandboxes, limits and compilers meet the clock of a busy machine. As in CPython's own tests, a test that fails is run
 # once more, and the summary lists such tests. `make check` waits for nothing, and repeats nothing.
-whole: devices $(READY)
+whole: devices bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) --reruns 1 -raR
+
+# Workers start together: without bytecode of the tests, each of them compiles all tests with their assertions.
+bytecode: $(READY)
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet >/dev/null || true # `whole` shows what cannot be imported
 
 check: python $(READY)  ## what runs without sandbox or compiler, in under a minute
 	@$(MAKE) --no-print-directory --jobs 2 style fast
@@ -73,7 +77,7 @@ clean:  ## what was made here; the compilers' store goes with `reprobot clean`
 system:
 	@tools/setup-system.sh
 
-devices:
+devices: python
 	@tools/setup-system.sh --devices
 
 python:

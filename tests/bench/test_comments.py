@@ -80,10 +80,10 @@ def test_the_comment_of_a_recorded_case_keeps_its_promises(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [name for name in TRIALS if name not in SAMPLE])
-def test_the_comment_of_every_recorded_case_keeps_its_promises(name: str) -> None:
+def test_the_comment_of_every_recorded_case_keeps_its_promises() -> None:
     """As above, for the whole corpus."""
-    assert explain(name) == []
+    faults = {name: explain(name) for name in TRIALS if name not in SAMPLE}
+    assert faults == {name: [] for name in faults}
 
 
 @pytest.mark.parametrize("name", reports.ALL)

@@ -85,13 +85,13 @@ def test_any_bytes_are_settings_or_a_user_error(file: bytes) -> None:
 
 
 @pytest.mark.parametrize("field", ["limits: {timeout: %s}", "bisect: %s", "toolchain: %s", "versions: %s", "%s: 1"])
-@pytest.mark.parametrize("value", [value for value in EXTREMES if not value.startswith("true")])
-def test_extreme_values_are_faults(field: str, value: str) -> None:
+def test_extreme_values_are_faults(field: str) -> None:
     """Base 60, thousands of digits and tags are refused with a message, or are plain text where text is due."""
-    with suppress(UserError):
-        settings = load_settings(field.replace("%s", value).encode())
-        assert isinstance(settings.limits.timeout, int | None)
-        msgspec.json.encode(settings)
+    for value in EXTREMES:
+        with suppress(UserError):
+            settings = load_settings(field.replace("%s", value).encode())
+            assert isinstance(settings.limits.timeout, int | None)
+            msgspec.json.encode(settings)
 
 
 @pytest.mark.parametrize("value", [":".join("1" * 3000), ":".join("1" * 300) + ".5", "9" * 5000, "0x" + "f" * 9000])

@@ -24,6 +24,9 @@ pytestmark = [pytest.mark.sandbox]
 
 COMMITS = 60
 CULPRIT = 37
+FEW = 20
+"""Commits where the length of the search shows nothing."""
+LATE = 13
 
 
 def bisect(
@@ -91,18 +94,18 @@ def test_where_builds_are_missing_the_answer_is_exactly_that_range(tmp_path: Pat
 
 def test_a_fix_is_found_to_the_commit(tmp_path: Path) -> None:
     """The bad end is the older one."""
-    planted = plant(tmp_path, COMMITS, body=lambda number: GOOD if number >= CULPRIT else BAD)
+    planted = plant(tmp_path, FEW, body=lambda number: GOOD if number >= LATE else BAD)
     document = bisect(tmp_path, planted, "v2.0", "v1.0")
     assert document["bisection"]["direction"] == "fixed"
-    assert document["bisection"]["culprit"] == planted.main[CULPRIT]
+    assert document["bisection"]["culprit"] == planted.main[LATE]
     assert document["verdict"]["kind"] == "fixed"
 
 
 def test_after_a_revert_one_true_change_is_found(tmp_path: Path) -> None:
-    """Bad from 12, mended at 26, bad again from 37: each found edge is a real one, never a commit between."""
-    planted = plant(tmp_path, COMMITS, body=lambda number: BAD if 12 <= number < 26 or number >= CULPRIT else GOOD)
+    """Bad from 4, mended at 9, bad again from 13: each found edge is a real one, never a commit between."""
+    planted = plant(tmp_path, FEW, body=lambda number: BAD if 4 <= number < 9 or number >= LATE else GOOD)
     found = bisect(tmp_path, planted, "v1.0", "v2.0")["bisection"]
-    assert found["culprit"] in (planted.main[12], planted.main[CULPRIT])
+    assert found["culprit"] in (planted.main[4], planted.main[LATE])
 
 
 def test_where_runs_show_a_revert_it_is_said(tmp_path: Path) -> None:
@@ -119,10 +122,10 @@ def test_where_runs_show_a_revert_it_is_said(tmp_path: Path) -> None:
 
 
 def test_a_release_from_a_branch_of_its_own_is_no_point_between(tmp_path: Path) -> None:
-    """v1.1 left main at 15 and took over 27: the search runs along main from 15, and 27 is no suspect."""
-    planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT), backport=(15, 27, "v1.1"))
+    """v1.1 left main at 5 and took over 9: the search runs along main from 5, and 9 is no suspect."""
+    planted = plant(tmp_path, FEW, body=bad_from(LATE), backport=(5, 9, "v1.1"))
     found = bisect(tmp_path, planted, "v1.1", "v2.0")["bisection"]
-    assert found["culprit"] == planted.main[CULPRIT]
+    assert found["culprit"] == planted.main[LATE]
     assert any("v1.1 is on a branch of its own (2 commits)" in note for note in found["notes"])
 
 
@@ -138,13 +141,13 @@ def test_an_end_that_does_not_fail_is_said_so(tmp_path: Path) -> None:
 
 def test_wheels_stored_for_each_commit_are_found(tmp_path: Path) -> None:
     """A folder per commit, one in four missing: the range ends where builds are."""
-    planted = plant(tmp_path, 60, body=bad_from(31))
+    planted = plant(tmp_path, FEW, body=bad_from(11))
     for number, commit in enumerate(planted.main):
         if number % 4 != 2:
-            store_wheel(tmp_path / "ci" / commit, version=f"1.0.{number}", body=BAD if number >= 31 else GOOD)
+            store_wheel(tmp_path / "ci" / commit, version=f"1.0.{number}", body=BAD if number >= 11 else GOOD)
     found = bisect(tmp_path, planted, "v1.0", "v2.0", more=f'artifacts = ["{tmp_path}/ci/{{commit}}"]\n')["bisection"]
-    assert found["commits"]["from"] == planted.main[29]
-    assert found["commits"]["to"] == planted.main[31]
+    assert found["commits"]["from"] == planted.main[9]
+    assert found["commits"]["to"] == planted.main[11]
     assert found["culprit"] is None
 
 
@@ -163,7 +166,7 @@ PARTIAL = COMMAND + 'over = "what was compiled for tinycalc 2.0"\nas_of = 2026-0
 
 def test_a_change_in_the_part_that_builds_share_is_blamed_on_no_commit(tmp_path: Path) -> None:
     """The releases differ, the builds of the commits do not: their ends are built too, and that is what is said."""
-    planted = plant(tmp_path, 30, body=lambda number: GOOD)
+    planted = plant(tmp_path, 5, body=lambda number: GOOD)
     for version, body in (("1.0", GOOD), ("2.0", BAD)):
         store_wheel(tmp_path / "released" / version, version=version, body=body)
     pages = "".join(
@@ -179,9 +182,9 @@ def test_a_change_in_the_part_that_builds_share_is_blamed_on_no_commit(tmp_path:
 
 def test_of_partial_builds_the_answer_says_what_they_share(tmp_path: Path) -> None:
     """To the commit, with the words of the configuration beside it."""
-    planted = plant(tmp_path, 12, body=bad_from(7))
+    planted = plant(tmp_path, 5, body=bad_from(3))
     found = bisect(tmp_path, planted, "v1.0", "v2.0", more=PARTIAL)["bisection"]
-    assert found["culprit"] == planted.main[7]
+    assert found["culprit"] == planted.main[3]
     assert any("what was compiled for tinycalc 2.0" in note for note in found["notes"])
 
 

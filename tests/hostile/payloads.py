@@ -1,12 +1,15 @@
 """What a stranger might write in a title, a body, an output or a result: named, so that a failure says which trick.
 
-Each is one string. Wherever strangers' words go in, each of them goes in.
+Each is one string. Wherever strangers' words go in, each of them goes in. A test tries all texts of one kind, because
+a test for each text would take longer than the check.
 """
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Callable
 from types import MappingProxyType
+
+import pytest
 
 ZERO = "0" * 64
 
@@ -286,8 +289,19 @@ CLASSES = MappingProxyType(
         "long": LONG,
     }
 )
-CASES = tuple(
-    chain.from_iterable(
-        ((f"{kind}-{number:02}", text) for number, text in enumerate(texts)) for kind, texts in CLASSES.items()
-    )
-)
+
+
+def for_each_text(check: Callable[[str], None]) -> Callable[[str], None]:
+    """Make a test for each kind of tricks from the check of one text. A failure names the trick."""
+
+    def check_texts(kind: str) -> None:
+        for number, text in enumerate(CLASSES[kind]):
+            try:
+                check(text)
+            except Exception as error:
+                error.add_note(f"the trick {kind}-{number:02}")
+                raise
+
+    check_texts.__name__, check_texts.__doc__ = check.__name__, check.__doc__
+    marked: Callable[[str], None] = pytest.mark.parametrize("kind", CLASSES)(check_texts)
+    return marked

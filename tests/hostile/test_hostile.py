@@ -6,9 +6,10 @@ import io
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console
@@ -28,7 +29,7 @@ from bot.report.quote import clean_text, escape_prose, format_log_line, quote_bl
 from tests.bot.report import reports
 from tests.bot.report.test_comment import WORDS, outside_code, poisoned
 from tests.bot.report.test_page import Reader
-from tests.hostile.payloads import CASES
+from tests.hostile.payloads import CLASSES, for_each_text
 
 pytestmark = pytest.mark.thorough
 
@@ -37,12 +38,11 @@ COMPARE = "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
 OUR_TAGS = re.compile(r"</?(?:details|summary)>|<!-- reprobot:1 verdict=[a-z-]+ issue=[0-9a-f]* -->")
 RICH = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
 
-each = pytest.mark.parametrize("text", [text for _, text in CASES], ids=[name for name, _ in CASES])
-
 
 def test_there_are_many_and_no_two_are_the_same() -> None:
     """At least 200 tricks."""
-    assert len({text for _, text in CASES}) == len(CASES) >= 200
+    texts = list(chain.from_iterable(CLASSES.values()))
+    assert len(set(texts)) == len(texts) >= 200
 
 
 def drop_fences(comment: str, tokens: Sequence[Token]) -> str:
@@ -68,7 +68,7 @@ def check_markdown(comment: str) -> None:
     assert blocks.count("<details>") == blocks.count("</details>")
 
 
-@each
+@for_each_text
 def test_in_a_comment(text: str) -> None:
     """The comment keeps its shape, and ends with the one marker that counts."""
     for make in (reports.regression, reports.no_repro):
@@ -79,7 +79,7 @@ def test_in_a_comment(text: str) -> None:
         assert comment.count("reprobot:1 verdict=") == 1 or "reprobot:1" in text
 
 
-@each
+@for_each_text
 def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
     """Note, record and history of our comment come back as they went in, whatever the report between them holds."""
     report = poisoned(reports.regression(), text)
@@ -117,7 +117,7 @@ def replace_surrogates(text: str) -> bool:
     return text.encode(errors="replace").decode() == text
 
 
-@each
+@for_each_text
 def test_in_the_page(text: str) -> None:
     """No tag, attribute or address but our own; the page's tags are the same ones that plain words give."""
     page = Reader(render_page(poisoned(reports.regression(), text)))
@@ -133,7 +133,7 @@ def test_in_the_page(text: str) -> None:
 OUR_PAGE = Reader(render_page(poisoned(reports.regression(), "plain `code` words")))
 
 
-@each
+@for_each_text
 def test_on_a_terminal(text: str) -> None:
     """Only rich's own colours; nothing moves the cursor, sets a title or writes to the clipboard."""
     written = io.StringIO()
@@ -145,7 +145,7 @@ def test_on_a_terminal(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", left)
 
 
-@each
+@for_each_text
 def test_in_a_log_that_a_runner_reads(text: str) -> None:
     """One line, no command in either syntax, whatever stands around it."""
     for said in (text, f"reading {text}", f"{text} and {text}"):
@@ -156,7 +156,7 @@ def test_in_a_log_that_a_runner_reads(text: str) -> None:
         line.encode("utf-8", "strict")
 
 
-@each
+@for_each_text
 def test_in_a_fence_and_in_a_span(text: str) -> None:
     """One block, one span."""
     assert [token.type for token in MARKDOWN.parse(quote_block(text))] == ["fence"]
@@ -164,7 +164,6 @@ def test_in_a_fence_and_in_a_span(text: str) -> None:
     assert [child.type for child in inline.children or ()] == ["text", "code_inline", "text"]
 
 
-@settings(max_examples=100)
 @given(text=WORDS)
 def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
     """Pieces of tricks put together at random, in the comment as it is posted."""
@@ -174,7 +173,6 @@ def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
     assert (back.note, back.body, back.record) == (sticky.note, sticky.body.strip(), sticky.record)
 
 
-@settings(max_examples=200)
 @given(text=WORDS)
 def test_any_mixture_of_them_in_a_log(text: str) -> None:
     """As above, for the line of a log."""

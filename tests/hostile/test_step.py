@@ -8,8 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,29 +20,31 @@ from markdown_it import MarkdownIt
 
 from bot.cli import jobs
 from bot.forge.actions import ActionsStep, add_summary, read_step, set_outputs
-from bot.report.comment import render_comment
 from bot.requests.commands import render_help
 from bot.requests.conversation import HandledRequest
 from bot.requests.request import IgnoredEvent
 from runners.core.errors import UserError
 from tests.bot.forge.fake import FakeGithub
-from tests.bot.report import reports
-from tests.bot.report.test_comment import poisoned
 from tests.bot.requests.payloads import comment_event, issue_event
 from tests.bot.requests.test_handle import CODE, ask, forge_of
-from tests.hostile.payloads import CASES, CLASSES
-from tests.hostile.test_hostile import check_markdown
+from tests.hostile.payloads import CLASSES, for_each_text
 
 pytestmark = pytest.mark.thorough
 
 MIB = 1024 * 1024
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 EVENTS = ("issues", "issue_comment")
-each = pytest.mark.parametrize("text", [text for _, text in CASES], ids=[name for name, _ in CASES])
 
 
-def step_in(folder: Path) -> ActionsStep:
-    return read_step({"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")})
+@contextmanager
+def make_step() -> Iterator[tuple[ActionsStep, Path]]:
+    """Yield a step and the folder of its files, ``output`` and ``summary``."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        yield (
+            read_step({"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}),
+            folder,
+        )
 
 
 def as_the_runner_reads(data: str) -> dict[str, str]:
@@ -61,48 +66,41 @@ def test_the_reader_of_outputs_can_be_fooled() -> None:
     assert as_the_runner_reads("a<<E\nx\nE\nact=true\n") == {"a": "x", "act": "true"}
 
 
-@each
-def test_an_output_is_one_value_or_nothing_at_all(text: str, tmp_path: Path) -> None:
+@for_each_text
+def test_an_output_is_one_value_or_nothing_at_all(text: str) -> None:
     """Either every output is read back as it was given, or the step stops before it has written any of them."""
-    step, given = step_in(tmp_path), {"act": "false", "verdict": text, "sha256": "0" * 64}
-    try:
-        set_outputs(step, given)
-    except ValueError:
-        assert not (tmp_path / "output").exists() or (tmp_path / "output").read_bytes() == b""
-    else:
-        assert as_the_runner_reads((tmp_path / "output").read_bytes().decode()) == given
+    given = {"act": "false", "verdict": text, "sha256": "0" * 64}
+    with make_step() as (step, folder):
+        try:
+            set_outputs(step, given)
+        except ValueError:
+            assert not (folder / "output").exists() or (folder / "output").read_bytes() == b""
+        else:
+            assert as_the_runner_reads((folder / "output").read_bytes().decode()) == given
 
 
-@each
-def test_the_summary_of_a_report_is_as_harmless_as_the_comment(text: str, tmp_path: Path) -> None:
-    """No tag, mention, reference or image; not more than GitHub keeps."""
-    add_summary(step_in(tmp_path), render_comment(poisoned(reports.regression(), text)))
-    data = (tmp_path / "summary").read_bytes()
-    assert len(data) < MIB
-    check_markdown(data.decode())
-
-
-@each
-def test_what_is_said_of_a_request_is_plain_words(text: str, tmp_path: Path) -> None:
+@for_each_text
+def test_what_is_said_of_a_request_is_plain_words(text: str) -> None:
     """Of a command, an option or a reason that is a trick, in the summary of the planning job."""
-    step = step_in(tmp_path)
-    for words in (f"/repro {text}", f"/repro run versions={text}", f"/repro run {text}=1", f"/repro void {text}"):
-        made = asked("issue_comment", comment_event(words, by="wil"))
-        add_summary(
-            step, "\n\n".join((jobs.report_ignored(made) if isinstance(made, IgnoredEvent) else made).messages)
-        )
-    summary = (tmp_path / "summary").read_bytes()
+    with make_step() as (step, folder):
+        for words in (f"/repro {text}", f"/repro run versions={text}", f"/repro run {text}=1", f"/repro void {text}"):
+            made = asked("issue_comment", comment_event(words, by="wil"))
+            add_summary(
+                step, "\n\n".join((jobs.report_ignored(made) if isinstance(made, IgnoredEvent) else made).messages)
+            )
+        summary = (folder / "summary").read_bytes()
     assert len(summary) < MIB
     check_plain(summary.decode())
 
 
-@each
-def test_an_event_that_is_not_for_us_is_named_plainly(text: str, tmp_path: Path) -> None:
+@for_each_text
+def test_an_event_that_is_not_for_us_is_named_plainly(text: str) -> None:
     """An action's name too is only a claim of the event."""
     made = asked("issues", issue_event(text))
     assert isinstance(made, IgnoredEvent)
-    add_summary(step_in(tmp_path), "\n\n".join(jobs.report_ignored(made).messages))
-    check_plain((tmp_path / "summary").read_bytes().decode())
+    with make_step() as (step, folder):
+        add_summary(step, "\n\n".join(jobs.report_ignored(made).messages))
+        check_plain((folder / "summary").read_bytes().decode())
 
 
 def asked(event: str, payload: dict[str, Any]) -> HandledRequest | IgnoredEvent:

@@ -69,7 +69,7 @@ def test_bug_is_no_shortage(error: Exception) -> None:
     assert explain_shortage(error) is None
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def compiled_modules() -> None:
     """Compile our modules first, as an installer does: CPython 3.11 can hang if memory ends in its compiler."""
     subprocess.run([sys.executable, "-m", "compileall", "-q", "bot", "runners"], cwd=ROOT, check=True)
@@ -109,6 +109,7 @@ def reproduce(folder: Path, mib: int) -> tuple[subprocess.Popen[str], str, str]:
 
 
 @pytest.mark.sandbox
+@pytest.mark.usefixtures("compiled_modules")
 @pytest.mark.parametrize("mib", TOO_LITTLE)
 def test_own_process_out_of_memory_ends_clearly_and_leaves_no_sandbox(tmp_path: Path, mib: int) -> None:
     """No traceback and no verdict, however early the memory ends."""
@@ -124,6 +125,7 @@ def test_own_process_out_of_memory_ends_clearly_and_leaves_no_sandbox(tmp_path: 
 
 
 @pytest.mark.sandbox
+@pytest.mark.usefixtures("compiled_modules")
 def test_enough_memory_gives_a_verdict(tmp_path: Path) -> None:
     """The same call without the shortage: so the tests above fail for the shortage alone."""
     started, out, err = reproduce(tmp_path, ENOUGH)

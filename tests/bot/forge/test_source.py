@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -128,13 +129,11 @@ def test_a_number_that_no_issue_has_is_wrong_usage(value: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["created", "title", "author", "repository", "labels", "comments", "<<", "? [x]"])
-@pytest.mark.parametrize("value", EXTREMES)
-def test_extreme_values_are_text_or_refused(field: str, value: str) -> None:
+def test_extreme_values_are_text_or_refused(field: str) -> None:
     """The issue can be written as JSON whatever YAML takes its front matter for."""
-    try:
-        msgspec.json.encode(parse(f"---\n{field}: {value}\n---\nbody\n"))
-    except UserError:
-        return
+    for value in EXTREMES:
+        with suppress(UserError):
+            msgspec.json.encode(parse(f"---\n{field}: {value}\n---\nbody\n"))
 
 
 @given(st.binary(max_size=400))

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -160,7 +160,6 @@ def outside_fences(markdown: str) -> str:
 
 
 @pytest.mark.parametrize("name", reports.ALL)
-@settings(max_examples=60)
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bot.requests.result_files import MAX_RESULT_BYTES, read_results
 from bot.verdict.evidence import Evidence
@@ -141,14 +141,12 @@ def test_a_whole_result_does_count() -> None:
     assert refused == []
 
 
-@settings(max_examples=60)
 @given(end=st.integers(0, len(TEXT) - 1))
 def test_a_result_cut_off_anywhere_is_refused(end: int) -> None:
     """With the reason, and the verdict is the one without it."""
     assert beside(TEXT[:end]) == (ALONE, ["the result does not follow the schema"])
 
 
-@settings(max_examples=60)
 @given(at=st.integers(0, len(TEXT) - 1), byte=st.integers(0, 255))
 def test_a_damaged_byte_raises_no_error_and_spares_the_honest_cell(at: int, byte: int) -> None:
     """Refused with a reason, or still a result of its own cell, which then contradicts: never a sure verdict."""

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from bot.report.document import format_json, make_document
 from bot.report.matrix import MARKS, NO_ANSWER
@@ -74,7 +74,6 @@ def test_the_page_loads_no_address_and_runs_no_script(name: str) -> None:
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-@settings(max_examples=60)
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="</script></style></title><script>alert(1)</script>")
@@ -93,7 +92,6 @@ def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     assert "49" not in "".join(page.text) or "49" in text
 
 
-@settings(max_examples=60)
 @given(text=WORDS)
 @example(text="</script>\u2028<!--")
 def test_the_embedded_report_is_the_json_document(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from bot.report.matrix import merge_rows
 from bot.verdict.evidence import Evidence
@@ -72,7 +72,6 @@ def make(*outcomes: Outcome) -> Evidence:
 M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
 
 
-@settings(max_examples=100)
 @given(evidence())
 @example(make(M, M, P, M, M, P, M, M, M))
 @example(make(P, P, P, S, P, P, P, P, P))
@@ -83,7 +82,6 @@ def test_no_sentence_says_more_than_the_runs_show(runs: Evidence) -> None:
         assert find_false_claims(text, runs.plan, runs.observations) == [], text
 
 
-@settings(max_examples=60)
 @given(evidence())
 def test_a_row_of_the_table_never_joins_releases_that_differ(runs: Evidence) -> None:
     """In no column; and every release that ran has exactly one row."""

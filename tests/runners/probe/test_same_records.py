@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,7 +21,6 @@ from runners.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
 
-PROGRAMS = Path(__file__).parents[1] / "guest" / "tvm" / "programs"
 LIMITS = Limits(wall_s=60)
 FORKED = Conditions(scripts=True, fork=True)
 NATIVE_FRAMES = 3
@@ -53,15 +51,11 @@ TVM_ENDS = {
     "error-of-the-compiler": ADD + "vm['main'](tvm.runtime.tensor(np.zeros(5, 'float32')))",
     "script-error": "@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    y = R.no_such_op(x)\n    return y\n",
     "undefined-name": ADD.replace("R.add(x, x)", "R.add(x, z)"),
-    "exit-code": ADD + "sys.exit(3)",
     "null-pointer": "import ctypes\nprint('before')\nctypes.string_at(8)\n",
     "abort": ADD + "import os\nprint('before')\nos.abort()\n",
-    "at-exit": "import atexit\natexit.register(print, 'bye')\nprint(__name__, __file__, sys.argv, sys.path[0])\n",
     "missing-attribute": "tvm.relax.frontend.onnx_of_no_such_name\n",
     "own-hook": "sys.excepthook = lambda kind, *_: print('hooked', kind.__name__)\n1 / 0\n",
 }
-GROUPS = ("signature", "mutation", "nan", "values")
-"""Groups of programs of which the first runs here, too."""
 
 IREE = "import sys\nimport numpy as np\nimport iree.compiler as compiler\nimport iree.runtime as runtime\n"
 MLIR = '''
@@ -89,6 +83,8 @@ PYTHON_ENDS = {
     "chain": "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n",
     "context": "def f():\n    try:\n        1 / 0\n    finally:\n        [][3]\nf()\n",
     "exit-text": "sys.exit('that is all')",
+    "exit-code": "print('x')\nsys.exit(3)",
+    "at-exit": "import atexit\natexit.register(print, 'bye')\nprint(__name__, __file__, sys.argv, sys.path[0])\n",
     "exit-none": "print('x', end='')\nraise SystemExit\n",
     "interrupt": "raise KeyboardInterrupt('now')",
     "syntax-error": "print('x'\n",
@@ -116,9 +112,6 @@ def environment(toolchain: str) -> Environment:
 
 def list_programs() -> dict[tuple[str, str], str]:
     found = {("tvm", name): TVM + code for name, code in TVM_ENDS.items()}
-    for group in GROUPS:
-        for path in sorted((PROGRAMS / group).glob("*.repro"))[:1]:
-            found["tvm", f"{group}/{path.stem}"] = path.read_text()
     return found | {("iree", name): IREE + code for name, code in {**IREE_ENDS, **PYTHON_ENDS}.items()}
 
 

@@ -557,18 +557,28 @@ def test_every_substitution_is_recorded_with_its_place() -> None:
     assert done.testcase.steps == (("python", "r.py"),)
 
 
-@pytest.mark.parametrize(
-    "version", [*(pytest.param(one, marks=pytest.mark.thorough) for one in RELEASES[:-1]), RELEASES[-1]]
-)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_porting_a_port_changes_nothing(name: str, version: str) -> None:
-    """A second port changes nothing, and the result is still Python with the same comments."""
+def check_second_port(name: str, version: str) -> None:
     once = port_testcase(python(PROGRAMS[name]), version, tvm)
     if once is not None:
         text = once.testcase.files["r.py"]
         ast.parse(text)
         assert text.splitlines()[:2] == PROGRAMS[name].splitlines()[:2]
-        assert port_testcase(once.testcase, version, tvm) is None
+        assert port_testcase(once.testcase, version, tvm) is None, name
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS)[::3])
+def test_porting_a_port_changes_nothing(name: str) -> None:
+    """A second port changes nothing, and the result is still Python with the same comments. One program in three."""
+    check_second_port(name, RELEASES[-1])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", RELEASES)
+def test_porting_any_port_changes_nothing(version: str) -> None:
+    """As above, for the other programs, and for all programs on the other releases."""
+    for place, name in enumerate(PROGRAMS):
+        if place % 3 or version != RELEASES[-1]:
+            check_second_port(name, version)
 
 
 @given(st.text(max_size=300))
@@ -978,9 +988,12 @@ def test_ports_to_the_oldest_build_compute_the_same_results(store: Store) -> Non
 
 @pytest.mark.compilers
 @pytest.mark.sandbox
-@pytest.mark.parametrize("version", ["0.25.0.post1", "0.26.0", "0.27.0.post1"])
+@pytest.mark.parametrize("version", ["0.25.0.post1", "0.27.0.post1"])
 def test_nine_in_ten_programs_run_ported(store: Store, version: str) -> None:
-    """In the names of 0.17 … 0.27: a program fails only if a name has no replacement, and no result changes."""
+    """In the names of 0.17 … 0.27: a program fails only if a name has no replacement, and no result changes.
+
+    Which names a release between them has, `test_drift_matches_the_wheels` reads off its wheel.
+    """
     ported_programs = {name: port_testcase(python(text), version, tvm) for name, text in PROGRAMS.items()}
     testcases = {name: done.testcase if done else python(PROGRAMS[name]) for name, done in ported_programs.items()}
     seen = run_all(store, version, testcases)

@@ -407,12 +407,12 @@ def test_a_bare_number_under_a_version_heading_is_a_version() -> None:
 )
 def test_versions_are_found_in_linear_time(piece: str) -> None:
     """A long run of digits, dots or words delays no report; 8,000 digits once took 14 s."""
-    text = "tvm 0.25.dev0 . " + piece * (65_536 // len(piece)) + " x"
+    text = "tvm 0.25.dev0 . " + piece * (16_384 // len(piece)) + " x"
     start = time.process_time()
     for heading in ("", "Version"):
         find_versions([Passage(text=text, heading=heading)], "tvm")
         find_good_versions([Passage(text=text, heading=heading)], "iree")
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 1
 
 
 def test_devices_are_those_of_the_code_and_the_flags() -> None:

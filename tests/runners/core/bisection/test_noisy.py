@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bench.bisection.channel import bound_runs
 from runners.core.bisection.noisy import (
@@ -58,7 +58,6 @@ def history(size: int, change: int, *, introduced: bool = True) -> list[Answer]:
     return [before] * change + [after] * (size + 1 - change)
 
 
-@settings(deadline=None, max_examples=60)
 @given(size=st.integers(1, 300), data=st.data(), introduced=st.booleans())
 def test_a_steady_change_is_found_exactly(size: int, data: st.DataObject, introduced: bool) -> None:
     """The first changed build is found, verified, in logarithmically many runs, for a regression and for a fix."""
@@ -68,7 +67,6 @@ def test_a_steady_change_is_found_exactly(size: int, data: st.DataObject, introd
     assert len(events) <= 20 + 2 * math.ceil(math.log2(size + 1)) + 4
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_skipped_builds_do_not_make_the_answer_wrong(data: st.DataObject) -> None:
     """The range contains the change, its ends answered accordingly, and the search ends."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from runners.core.protocol import Testcase
 from tests.runners.guest.iree import faults, larger as iree_larger
@@ -114,7 +116,6 @@ func.func @f(%q: tensor<6x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> t
 
 
 def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
-    """Yield the programs of this module, of ``faults.py`` and of ``larger.py``."""
     yield "last element, by a sum", make_execution(LAST_ELEMENT, "6x4xf32=1", "3")
     yield "index beyond, guarded", make_execution(GUARDED, "6xf32=1", "9")
     yield "index below, clamped", make_execution(CLAMPED, "6xf32=1", "-4")
@@ -126,3 +127,9 @@ def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
     yield "attention", make_execution(SOFTMAX, "6x8xf32=0.1", "8x6xf32=0.2", "6x8xf32=0.3")
     yield from faults.list_valid_programs()
     yield from iree_larger.list_valid_programs()
+
+
+@functools.cache
+def make_valid_programs() -> Mapping[str, Testcase]:
+    """Return the programs of this module, of ``faults.py`` and of ``larger.py`` by their titles."""
+    return MappingProxyType(dict(list_valid_programs()))
