@@ -24,6 +24,13 @@ _MISSING = (
     sign_of_missing_device(r"Unable to initialize backend '(?P<device>[\w-]{1,30})'"),
     sign_of_missing_device(r"Torch not compiled with (?P<device>CUDA) enabled"),
     sign_of_missing_device(r"Found no (?P<device>NVIDIA) driver on your system"),
+    # The compiler drivers of the devices' makers, which a program starts by name.
+    Sign(
+        pattern=re.compile(
+            r"No such file or directory: '(?:[^'\n]{0,200}/)?(?P<device>nvcc|ptxas|hipcc|xcrun)'", re.IGNORECASE
+        ),
+        means="no {device} here, the compiler of the device's maker",
+    ),
 )
 
 

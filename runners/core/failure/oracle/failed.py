@@ -134,9 +134,12 @@ def _prints_invalid_program(failure: Failure) -> Classification | None:
 
 
 def _fails_as_told(failure: Failure) -> Classification | None:
-    """Compare the failure with the sentences of a report that quotes no failure."""
+    """Compare the failure with the sentences of a report that quotes no failure.
+
+    The message about a missing device shares words with most reports on this device.
+    """
     claim, seen = failure.claim, failure.seen
-    if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED:
+    if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED or failure.context.missing_device:
         return None
     if failure.is_told:
         return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, "the report holds the words of this failure")

@@ -101,3 +101,10 @@ def test_a_build_without_llvm_is_no_evidence(text: str) -> None:
 def test_the_mere_name_of_llvm_is_no_sign(text: str) -> None:
     """Programs and backtraces name LLVM all the time."""
     assert find_missing_part(text, ALL_FAILURES) is None
+
+
+def test_the_compiler_of_a_maker_that_is_not_installed_is_a_missing_device() -> None:
+    """A file of the testcase that is missing is another failure."""
+    missing = find_missing_device("FileNotFoundError: [Errno 2] No such file or directory: 'nvcc'", ALL_FAILURES)
+    assert missing == "no nvcc here, the compiler of the device's maker"
+    assert find_missing_device("No such file or directory: 'a/nvcc.txt'", ALL_FAILURES) is None

@@ -261,6 +261,13 @@ def test_a_crash_that_became_the_error_that_the_report_asks_for_is_clean(
     assert judge(claim, ended, stderr=f"Traceback (most recent call last):\n{stderr}\n").outcome is outcome
 
 
+def test_the_message_about_a_missing_device_is_not_the_failure_that_a_report_describes() -> None:
+    """A report on generated code for a device names the device's compiler, too."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, told="No such constant: nvcc gets the file with a zero, no directory.")
+    said = "FileNotFoundError: [Errno 2] No such file or directory: 'nvcc'"
+    assert judge(claim, Exited(code=1), stderr=said, missing_device="no nvcc here").outcome is Outcome.UNAVAILABLE
+
+
 ROW = "not in the language that the driver reads: ['atan2f', 'hypotf']\n"
 
 
