@@ -242,6 +242,10 @@ OUTPUT_MARKS = (
         r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution"
         r"|pip['’]s dependency resolver|ResolutionImpossible)",
     ),
+    # the compiler is built in a checkout, and installed from it
+    _mark(
+        Intent.BUILD, 4, r"\bpip3? install (?:-{1,2}[\w-]+ )*\.(?:/[\w/.-]*)?(?:\s|$)|\bcmake (?:-\S+ )*\.\.(?:\s|$)"
+    ),
     # what pip prints around the output of a package's own build
     _mark(Intent.BUILD, 4, r"^\s*(?:\[end of output\]\s*$|(?:× |error: )?subprocess-exited-with-error\b|╰─>)"),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),

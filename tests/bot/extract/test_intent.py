@@ -35,6 +35,17 @@ ld.lld: error: undefined symbol: __truncsfbf2
 ```"""
 
 
+FROM_CHECKOUT = """```
+git pull && git submodule update --init
+mkdir -p build && cd build && cmake .. && make -j8 && cd ..
+cd python && pip install .
+python -c "import tvm"
+```
+
+```
+RuntimeError: Cannot find libraries: ['libtvm.so']
+```"""
+
 WARNED = """```
 In member function 'virtual void ConfigPass::run()':
 error: storing the address of local variable 'listener' [-Werror=dangling-pointer=]
@@ -224,6 +235,7 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "Exporting a module without a suffix ends in a linker error", EXPORTED, ()),
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
         (Intent.BUILD, "Release build broken by a warning", WARNED, ("bug",)),
+        (Intent.BUILD, "RuntimeError: Cannot find libraries", FROM_CHECKOUT, ()),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
         (Intent.BUILD, "Import fails after a change of mine", UNLOADABLE, ()),
