@@ -235,7 +235,7 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "Exporting a module without a suffix ends in a linker error", EXPORTED, ()),
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
         (Intent.BUILD, "Release build broken by a warning", WARNED, ("bug",)),
-        (Intent.BUILD, "RuntimeError: Cannot find libraries", FROM_CHECKOUT, ()),
+        (Intent.BUILD, "RuntimeError: Cannot find libraries after `pip install .`", FROM_CHECKOUT, ()),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
         (Intent.BUILD, "Import fails after a change of mine", UNLOADABLE, ()),
