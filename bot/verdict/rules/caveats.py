@@ -569,8 +569,29 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
             "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
         )
         return replace(add_grounds(verdict, Ground.ARGUMENT_CHECK), headline=f"{verdict.headline} {caveat}")
+    if name := _find_taken_name(messages, "\n".join(evidence.plan.testcase.files.values())):
+        why = f"the testcase gives the name {quote_span(name, 80)} twice, and the error says that the name is taken"
+        settle = "whether a second use of the name is allowed"
+        return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)
     if not all(map(HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
     settle = "whether the testcase calls the function as the message demands"
     return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), doubt=why, settled_by=settle)
+
+
+def _find_taken_name(messages: Sequence[str], code: str) -> str:
+    """Return the name that all messages call taken, if the testcase has the name twice. Empty otherwise."""
+    places = [_TAKEN.search(message) for message in messages]
+    names = {(found["name"] or found["other"]) if found else "" for found in places}
+    name = names.pop() if len(names) == 1 else ""
+    return name if name and code.count(name) > 1 else ""
+
+
+_TAKEN = re.compile(
+    r"[`'\"]{1,2}@?(?P<name>[\w.$-]{2,100})[`'\"]{1,2}[^\n]{0,40}\b(?:already|re)[ -]?(?:been )?"
+    r"(?:registered|defined|declared|exists?|in use|taken)\b|\bredefinition of (?:symbol )?"
+    r"[`'\"]{0,2}@?(?P<other>[\w.$-]{2,100})",
+    re.I,
+)
+"""Messages about a name that is defined a second time."""

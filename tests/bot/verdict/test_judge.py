@@ -323,6 +323,21 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     assert ("the text is at fault" in verdict.headline) is doubted
 
 
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("f('a.b')\nf('a.b')", VerdictKind.INCONCLUSIVE), ("f('a.b')", VerdictKind.CONFIRMED)],
+)
+def test_a_name_that_the_testcase_gives_twice_may_be_taken(code: str, kind: VerdictKind) -> None:
+    """A compiler that takes a name of the testcase for itself would be at fault."""
+    said = Signature(type="RuntimeError", message="Global Function `a.b` is already registered")
+    testcase = msgspec.structs.replace(PLAN.testcase, files={"a.py": code})
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=Claim(kind=ClaimKind.ERROR, signature=said))
+    seen = tuple(observe(version, M, signature=said) for version in ORDER)
+    verdict = judge(Evidence(plan=plan, observations=seen, findings=()))
+    assert verdict.kind is kind
+    assert ("gives the name `a.b` twice" in verdict.headline) is (kind is VerdictKind.INCONCLUSIVE)
+
+
 def test_a_package_that_is_younger_than_the_release_is_named() -> None:
     """The recorded run with that package decides; the finding alone is a claim."""
     known = {"version": "1.3", "name": "runtime", "older": "1.0", "younger": "2.0"}
