@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.options import PlanOption, ResultsOption, ShaOption
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_plan(

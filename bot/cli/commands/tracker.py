@@ -6,14 +6,11 @@ import os
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from bot.cli.options import StateOption, refuse_ignored
-
-if TYPE_CHECKING:
-    pass
 
 MIN_POLL_S = 5
 MAX_JOBS = 256

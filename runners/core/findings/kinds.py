@@ -153,15 +153,15 @@ class Moved(StrEnum):
     """The known facts about a name that a build lacks."""
 
     REMOVED = "removed"
-    """The build of `MOVED_IN` removed the name."""
+    """The build of `MovedEvidence.moved_in` removed the name."""
     MISSING_SINCE = "missing-since"
-    """The build of `MOVED_IN` is the first available one that lacks the name."""
+    """The build of `MovedEvidence.moved_in` is the first available one that lacks the name."""
     ABSENT = "absent"
-    """The build of `MOVED_IN` lacks the name, and other builds have it."""
+    """The build of `MovedEvidence.moved_in` lacks the name, and other builds have it."""
     UNKNOWN = "unknown"
-    """The build of `MOVED_IN` lacks the name. No other build is known."""
+    """The build of `MovedEvidence.moved_in` lacks the name. No other build is known."""
     NEEDED = "needed"
-    """The build of `MOVED_IN` needs the flag to read the input. Other builds do not."""
+    """The build of `MovedEvidence.moved_in` needs the flag to read the input. Other builds do not."""
 
 
 class Cause(StrEnum):

@@ -29,6 +29,8 @@ from runners.core.toolchain.memory_fills import decide_origin
 MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_OPERATION_CHARS = 200_000, 20, 1_000, 4_000
 """Limits, so that no text makes the search slow: characters of a file, ``tensor.empty`` operations of a file,
 operations after each of them, characters of an operation."""
+MAX_USES = 50
+"""Maximum number of operations that are read for each ``tensor.empty``. Reading takes up to 2 ms."""
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{VALUE})[ \t]*=[ \t]*tensor\.empty\((?P<sizes>[^()\n]{{0,400}})\)[ \t]*:[ \t]*"
     r"(?P<type>tensor<[^\n]{1,400}>)[ \t]*$",
@@ -39,6 +41,7 @@ _OPERATION = re.compile(r"^[ \t]*(?:%[^\n=]{1,200}=[ \t]*)?\"?(?P<name>[a-z_]{1,
 _ADDS = re.compile(
     r"linalg\.(?:\w*matmul\w*|conv_\w+|depthwise_conv_\w+|pooling_\w+|matvec|vecmat|batch_matvec|dot|\w*mmt4d|reduce)"
 )
+_MAY_READ = re.compile(r"tensor\.(?:extract|insert_slice)|linalg\.(?!(?:fill|index|yield)$)[\w.]+")
 _ELEMENT = re.compile(r"f16|bf16|f32|f64|i\d{1,2}")
 _OUTS = re.compile(r"\bouts\([ \t]*(?P<names>[^:)]{1,400}):")
 _INS = re.compile(r"\bins\([ \t]*(?P<names>[^:)]{1,400}):")
@@ -133,11 +136,20 @@ def _find_readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Find the operations of the same function that read the tensor. Return each with its offset."""
     following = _FUNCTION.search(code, empty.end())
     end = following.start() if following else len(code)
-    for found in islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS):
-        begin = found.start() + len(found[0]) - len(found[0].lstrip())
+    for begin in islice(_list_uses(code, empty, end), MAX_USES):
         operation = next(split_operations(code[begin : min(end, begin + MAX_OPERATION_CHARS)]), None)
         if operation is not None and _does_read(operation, code[begin:end], empty["name"]):
             yield operation.name, begin
+
+
+def _list_uses(code: str, empty: re.Match[str], end: int) -> Iterator[int]:
+    """Yield the offsets of the operations that may read the tensor and name it before another operation begins."""
+    found = list(islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS))
+    stops = [*(one.start() for one in found[1:]), end]
+    name = re.compile(rf"{re.escape(empty['name'])}(?![\w$.-])")
+    for one, stop in zip(found, stops, strict=False):
+        if _MAY_READ.fullmatch(one["name"]) and name.search(code, one.end(), stop):
+            yield one.start() + len(one[0]) - len(one[0].lstrip())
 
 
 def _does_read(operation: Operation, code: str, name: str) -> bool:

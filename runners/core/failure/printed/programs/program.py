@@ -2,7 +2,7 @@
 
 A pass is deterministic: a build prints the same program for the same input on every run. So an equal program shows
 the reported behaviour, and the same operations with other constants show another behaviour. Values of programs that
-run may differ for other reasons; `output` compares them.
+run may differ for other reasons; `lines` compares them.
 
 Releases print one program in several notations: ``value = dense<1>`` became ``values = dense<1>``, generic operations
 have quotes, and values are numbered in their order. An operation is therefore reduced to its name, its values, its

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from runners.core.failure.outcomes import judge_again
 from runners.core.failure.printed.programs.changed_since import list_mentioned
-from runners.core.failure.printed.programs.program import Operation, read_operations
+from runners.core.failure.printed.programs.program import Operation, number_values, read_operations
 from runners.core.failure.printed.programs.program_runs import (
     Program,
     is_unjudged,
@@ -25,6 +25,7 @@ from runners.core.failure.printed.programs.program_runs import (
     read_programs,
 )
 from runners.core.failure.printed.programs.told_parts import list_clauses
+from runners.core.mlir.types import ScalarType, find_types
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason, Testcase, Variant
 
 
@@ -33,7 +34,8 @@ def mark_by_input(plan: Plan, observations: Sequence[Observation]) -> tuple[Obse
 
     The extraction puts the posted program in the place of the quoted one if the report says that a transformation is
     missing. Nothing is marked if the report quotes another program, or if other evidence contradicts. A port that may
-    have renamed an operation is left out: its input is another text.
+    have renamed an operation is left out: its input is another text. So is a build that prints the same operations in
+    another order, on other values or with other types: that may be the missing transformation.
     """
     claim, given = plan.claim, read_given(plan.testcase)
     runs = list_runs(plan, observations)
@@ -43,12 +45,14 @@ def mark_by_input(plan: Plan, observations: Sequence[Observation]) -> tuple[Obse
     if not asks or not given or not (is_given or (says_nothing_changes and not claim.actual)):
         return tuple(observations)
     ported = {seen.version for seen in runs if seen.variant is Variant.PORTED}
+    posted, printed = _get_posted(plan.testcase), {seen.version: seen.excerpt for seen in runs}
     marks: dict[str, bool] = {}
     for version, program in read_programs(runs).items():
         if version in ported and not {name for name, *_ in program} <= {name for name, *_ in given} | _PRINTERS:
             continue
-        if is_unchanged(given, program):
-            marks[version] = True
+        if has_same_operations(given, program):
+            if list_uses(given) == list_uses(program) and has_no_new_type(posted, printed[version]):
+                marks[version] = True
         elif says_nothing_changes and any(list_mentioned(claim.told, given, program)):
             marks[version] = False
     wrong = {Outcome.MATCH: False, Outcome.PASS: True}
@@ -69,11 +73,15 @@ def mark_by_input(plan: Plan, observations: Sequence[Observation]) -> tuple[Obse
 
 def read_given(testcase: Testcase) -> Program:
     """Return the operations of the only MLIR file of a testcase. Empty if it has several files or none."""
+    return tuple(read_operations(_get_posted(testcase)))
+
+
+def _get_posted(testcase: Testcase) -> str:
     texts = list_posted(testcase)
-    return tuple(read_operations(texts[0])) if len(texts) == 1 else ()
+    return texts[0] if len(texts) == 1 else ""
 
 
-def is_unchanged(given: Sequence[Operation], printed: Sequence[Operation]) -> bool:
+def has_same_operations(given: Sequence[Operation], printed: Sequence[Operation]) -> bool:
     """True if a program has the operations of the given one, and no attribute that the given one lacks.
 
     The printer gives names to affine maps and drops equal constants, whatever the pass does.
@@ -84,6 +92,26 @@ def is_unchanged(given: Sequence[Operation], printed: Sequence[Operation]) -> bo
     return before == after and added <= known
 
 
+def list_uses(program: Sequence[Operation]) -> list[Operation]:
+    """Return each operation with its values, numbered in their order. A constant stands in the place of its value."""
+    constants: dict[str, str] = {}
+    uses: list[Operation] = []
+    for name, *words in number_values(program):
+        if name == "arith.constant" and words:
+            constants[words[0]] = " ".join(words[1:])
+        elif name not in _PRINTERS:
+            uses.append((name, *(constants.get(word, word) for word in words if word.startswith("%"))))
+    return number_values(uses)
+
+
+def has_no_new_type(given: str, printed: str) -> bool:
+    """True if a text has no type that the other one lacks, and no shaped type more often. Printers add ``: i64``."""
+    before, after = (list(find_types(text)) for text in (given, printed))
+    had, has = (Counter(one for one in kinds if not isinstance(one, ScalarType)) for kinds in (before, after))
+    return set(after) - _ADDED_TYPES <= set(before) and has <= had
+
+
+_ADDED_TYPES = {ScalarType("i64")}
 _PRINTERS = {"#", "^", "arith.constant"}
 _IS_KEYWORD = re.compile(r"\"?[A-Za-z_][\w.]{3,}")
 

@@ -44,6 +44,47 @@ def test_an_added_attribute_is_a_change() -> None:
     assert mark(print_on(NEWEST, MARKED)) == [P]
 
 
+LOOP = """func.func @f(%a: memref<4xf32>, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c4 {
+    %m = unit.scale %x : f32
+    unit.store %m, %a[%i] : memref<4xf32>
+  }
+  return
+}"""
+SCALE, BEGIN = "    %m = unit.scale %x : f32\n", "  scf.for"
+SWAPPED = """func.func @f(%a: f32) -> f32 {
+  %c = arith.constant 7.0 : f32
+  %0 = unit.add %c, %a : f32
+  return %0 : f32
+}"""
+RANKED = """func.func @f(%a: tensor<4xf32>) -> tensor<?xf32> {
+  %0 = unit.abs %a : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        (LOOP, LOOP.replace(SCALE, "").replace(BEGIN, f"{SCALE}{BEGIN}")),
+        (SWAPPED, SWAPPED.replace("%c, %a", "%a, %c")),
+        (SWAPPED, SWAPPED.replace("7.0", "8.0")),
+        (RANKED, RANKED.replace("?", "4")),
+    ],
+    ids=("hoisted", "swapped", "another-constant", "inferred-type"),
+)
+def test_the_same_operations_in_other_use_are_no_unchanged_program(given: str, printed: str) -> None:
+    """Such a change may be the one that the report misses."""
+    assert mark(print_on(FIRST, given), print_on(NEWEST, printed), files={"a.mlir": given}) == [M, S]
+
+
+def test_equal_constants_that_the_printer_merges_are_no_change() -> None:
+    given = LOOP.replace("step %c4", "step %d4").replace(BEGIN, f"  %d4 = arith.constant 4 : index\n{BEGIN}")
+    assert mark(print_on(FIRST, LOOP), files={"a.mlir": given}) == [M]
+
+
 def test_a_missing_transformation_alone_does_not_say_that_nothing_changes() -> None:
     """The extraction reads the posted program as the wrong output. Another change may leave the reported one out."""
     said = "The two scales are not merged."
