@@ -45,7 +45,9 @@ _TAG = r"^\W{0,3}(?:\[[^\]]{1,40}\]\s*){0,4}\[?\s*"
 TITLE_MARKS = (
     _mark(Intent.FAILURE, 2, r"\[\s*bug\b|\bbug\s*\]|^bug\b"),
     _mark(Intent.FAILURE, 2, r"\b(?:crash|segfault|segmentation fault|hang|wrong (?:result|code|output)|miscompil)"),
-    _mark(Intent.FAILURE, 3, r"\b(?:slower|slow-?down|regress(?:ion|ions|es|ed)?)\b"),
+    _mark(
+        Intent.FAILURE, 3, r"\b(?:slower|slow-?down|(?:very|too|extremely|really) slow|regress(?:ion|ions|es|ed)?)\b"
+    ),
     _mark(
         Intent.FAILURE,
         1,
@@ -219,6 +221,7 @@ PROSE_MARKS = (
         r"(?:project|sources?|tree|repo(?:sitory)?)\b",
     ),
     _mark(Intent.BUILD, 2, r"/actions/runs/|/runs/\d{5,}|ci\.[\w.-]+/|buildkite|\bfails? (?:in|on) (?:the )?ci\b"),
+    _mark(Intent.BUILD, 2, r"(?:^|[\s`])-D[A-Z][A-Z_]{3,60}=(?:ON|OFF)\b"),
     _mark(
         Intent.BUILD,
         1,

@@ -236,6 +236,8 @@ def _read(title: str, body: str, *labels: str) -> Intent:
         (Intent.FAILURE, "The generated C code is refused by gcc", GENERATED, ()),
         (Intent.BUILD, "Release build broken by a warning", WARNED, ("bug",)),
         (Intent.BUILD, "RuntimeError: Cannot find libraries after `pip install .`", FROM_CHECKOUT, ()),
+        (Intent.BUILD, "The built tool does not start", "I build from source with `-DBUILD_SHARED_LIBS=ON`.", ()),
+        (Intent.FAILURE, "[VM] Initialization is very slow on big models", "It takes two minutes.", ("performance",)),
         (Intent.BUILD, "The last link step ends in an error", BUILT, ()),
         (Intent.BUILD, "Cython part cannot be compiled", PACKAGED, ()),
         (Intent.BUILD, "Import fails after a change of mine", UNLOADABLE, ()),

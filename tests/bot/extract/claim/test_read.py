@@ -1110,6 +1110,13 @@ def test_a_number_of_a_sentence_is_no_output_of_a_pass(command: str, said: str, 
     assert extract_repro(body, "wrong ids", "iree-org/iree").claim.actual == actual
 
 
+def test_the_output_of_time_is_a_claim_about_time() -> None:
+    program = "```mlir\nfunc.func @f() {\n  return\n}\n```"
+    body = f"{program}\n\n```\ntime iree-compile a.mlir -o a.vmfb\n\nreal    1m20.976s\n```"
+    claim = extract_repro(body, "compiling takes more than a minute", "iree-org/iree").claim
+    assert (claim.kind, claim.actual, claim.signature) == (ClaimKind.SLOW, "", None)
+
+
 def test_a_message_that_quotes_a_name_in_two_backticks_is_read_whole() -> None:
     """A single backtick ends the code span. The sentence after it is no part of the message."""
     said = "`RuntimeError: Global Function ``my.f`` is already registered` and that is all."
