@@ -14,14 +14,15 @@ from runners.core.protocol import Answer
 
 
 def judge_measured(evidence: Evidence) -> Verdict | None:
-    """Return ``inconclusive`` for clean runs with equal costs on all releases; None for other claims."""
+    """Return ``inconclusive`` for clean runs without a clear change of their cost; None for other claims."""
     quantity, measured = QUANTITIES.get(evidence.plan.claim.kind), _measure(evidence)
     if quantity is None or not measured:
         return None
     every = join_spreads(measured)
-    other = (
-        f"no release {quantity.verb} {quantity.factor:g} times {quantity.more} another" if len(measured) > 1 else ""
-    )
+    is_even = every.greatest < quantity.factor * every.least
+    other = f"no release {quantity.verb} {quantity.factor:g} times {quantity.more} another" if is_even else ""
+    other = other or "the releases that take more are neither the older nor the newer ones"
+    other = other if len(measured) > 1 else ""
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),

@@ -1,12 +1,12 @@
 """Decide which runs took too much time or memory, if the report claims that. Pure.
 
-Durations differ between machines. So the releases are compared with each other. The claim is true for the releases on
-one side of a change if each of their runs took several times as much as any run on the other side.
+Durations differ between machines. So the releases are compared with each other. The claim is true for successive
+releases if each of their runs took several times as much as any run of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.core.failure.outcomes import judge_again
@@ -82,19 +82,27 @@ def mark_costly_runs(plan: Plan, observations: Sequence[Observation]) -> tuple[O
     """Return the observations. Runs of the worse releases are marked as the reported failure.
 
     Nothing is marked for other claims, or without a clear change between two releases. A run that reached a limit
-    counts as the reported failure already.
+    counts as the reported failure already. A failure may begin and end between releases: then the reported release is
+    among the worse ones, because a single slow release in the middle may be noise.
     """
     quantity = QUANTITIES.get(plan.claim.kind)
     if quantity is None or any(seen.answer is Answer.BAD for seen in observations):
         return tuple(observations)
     measured = measure_releases(plan, observations)
-    for i in range(1, len(measured)):
-        older, newer = join_spreads(measured[:i]), join_spreads(measured[i:])
-        worse, better = (newer, older) if newer.least > older.greatest else (older, newer)
+    for begin, end in _list_stretches(len(measured)):
+        worse, better = join_spreads(measured[begin:end]), join_spreads((*measured[:begin], *measured[end:]))
+        is_open = begin == 0 or end == len(measured)
         difference = worse.least - better.greatest
-        if difference >= quantity.floor and worse.least >= quantity.factor * better.greatest:
+        is_clear = difference >= quantity.floor and worse.least >= quantity.factor * better.greatest
+        if is_clear and (is_open or plan.reported in worse.versions):
             return tuple(_mark(seen, plan, quantity, worse, better) for seen in observations)
     return tuple(observations)
+
+
+def _list_stretches(count: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of ``count`` releases, except all of them. Those that reach an end come first."""
+    stretches = [(a, b) for a in range(count) for b in range(a + 1, count + 1) if b - a < count]
+    yield from sorted(stretches, key=lambda one: one[0] > 0 and one[1] < count)
 
 
 def join_spreads(spreads: Sequence[Spread]) -> Spread:

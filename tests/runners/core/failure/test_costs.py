@@ -41,6 +41,16 @@ def test_worse_releases_lie_on_one_side_of_a_clear_change(seconds: Mapping[str, 
     assert find_worse(time(**seconds)) == worse
 
 
+@pytest.mark.parametrize(("reported", "worse"), [("1.1", {"1.1", "1.2"}), ("1.0", set()), (None, set())])
+def test_a_stretch_of_slow_releases_in_the_middle_counts_with_the_reported_one(
+    reported: str | None, worse: set[str]
+) -> None:
+    """Without the reported release, slow runs between quick ones may be noise."""
+    plan = msgspec.structs.replace(SLOW, reported=reported)
+    marked = mark_costly_runs(plan, time(a=1.5, b=25, c=60, d=1))
+    assert {one.version for one in marked if one.answer is Answer.BAD} == worse
+
+
 def test_one_quick_rerun_of_a_slow_release_takes_the_marks_back() -> None:
     """The difference between two runs of one build is noise, and so may be the difference between two releases."""
     seen = [*time(a=2, b=2, c=20, d=20), observe("1.3", Outcome.PASS, seconds=3.0, attempt=2)]
