@@ -73,6 +73,7 @@ def test_work_grows_with_the_text(name: str) -> None:
     assert [unit for unit in UNITS if grows_too_fast(READERS[name], unit)] == []
 
 
+@pytest.mark.thorough
 def test_a_quadratic_reader_is_noticed() -> None:
     assert grows_too_fast(lambda text: [text.count("<", at) for at in range(len(text))], "<")
 
