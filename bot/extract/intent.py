@@ -247,7 +247,9 @@ OUTPUT_MARKS = (
     ),
     # the compiler is built in a checkout, and installed from it
     _mark(
-        Intent.BUILD, 4, r"\bpip3? install (?:-{1,2}[\w-]+ )*\.(?:/[\w/.-]*)?(?:\s|$)|\bcmake (?:-\S+ )*\.\.(?:\s|$)"
+        Intent.BUILD,
+        4,
+        r"\bpip3? install (?:-[\w-]+ ){0,8}\.(?:/[\w/.-]*)?(?:\s|$)|\bcmake (?:-\S{1,200} ){0,20}\.\.(?:\s|$)",
     ),
     # what pip prints around the output of a package's own build
     _mark(Intent.BUILD, 4, r"^\s*(?:\[end of output\]\s*$|(?:× |error: )?subprocess-exited-with-error\b|╰─>)"),

@@ -478,12 +478,11 @@ HOW_TO_CALL = re.compile(
 
 
 def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Withhold a confirmed error with which every build refuses the text as it is read: the rule may be right.
+    """Weaken a confirmed error with which every build refuses a text or a request: the rule may be right.
 
-    Of three such answers to first looks, two blamed the compiler for a right rule. A refused request is weaker
-    evidence against the testcase, and a new rule, with which newer releases refuse a text that older ones accepted,
-    may be right too: their verdict stays, with less confidence. A report that states a promise of the tool asks about
-    the rule itself.
+    A new rule, with which newer releases refuse a text that older ones accepted, may be right too. A build that does
+    not know the notation of the text says nothing about the rule. A report that states a promise of the tool asks
+    about the rule itself.
     """
     reads = any(map(fails_while_read, evidence.findings))
     is_error = evidence.plan.claim.kind is ClaimKind.ERROR
@@ -496,9 +495,8 @@ def weigh_refused_text(verdict: Verdict, evidence: Evidence) -> Verdict:
     if evidence.defences or any(seen.answer is not Answer.BAD for seen in refusing):
         return verdict
     if reads:
-        why = "the text is refused when it is read, and if the rule in the message is right, the text is at fault"
-        settle = "whether the rule in the message is right"
-        return withhold(add_grounds(verdict, Ground.TEXT_REFUSED), doubt=why, settled_by=settle)
+        caveat = "The text is refused when it is read: if the rule in the message is right, the text is at fault."
+        return replace(add_grounds(verdict, Ground.TEXT_REFUSED), headline=f"{verdict.headline} {caveat}")
     refusals = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.refusals
     everywhere = len(refusing) == len(evidence.list_originals())
     if not everywhere or not all(seen.signature and seen.signature.type in refusals for seen in refusing):

@@ -19,18 +19,23 @@ def judge_measured(evidence: Evidence) -> Verdict | None:
     if quantity is None or not measured:
         return None
     every = join_spreads(measured)
-    is_even = every.greatest < quantity.factor * every.least
-    other = f"no release {quantity.verb} {quantity.factor:g} times {quantity.more} another" if is_even else ""
-    other = other or "the releases that take more are neither the older nor the newer ones"
-    other = other if len(measured) > 1 else ""
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
         f"Inconclusive: it {quantity.verb} {_show_span(quantity, every)} on {name_releases(evidence, every.versions)}"
-        f"{f'; {other}' if other else ''}.",
+        f"{_compare(quantity, every)}.",
         ("to decide: a slow and a fast release, and the values that the report measured on each",),
         evidence.find_indices(*every.versions),
     )
+
+
+def _compare(quantity: Quantity, every: Spread) -> str:
+    """Return how the releases differ, as the end of a sentence. Empty for a single release."""
+    if len(every.versions) < 2:
+        return ""
+    if every.greatest < quantity.factor * every.least:
+        return f"; no release {quantity.verb} {quantity.factor:g} times {quantity.more} another"
+    return "; the releases that take more are neither the older nor the newer ones"
 
 
 def name_costs(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, assert_never, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -46,6 +46,30 @@ HOST_FIELDS = frozenset({"control", "control_end", "refuted_by"})
 MAX_DEPTH = 8
 """Most levels of lists and objects in a record. A deeper nest ends readers that recurse."""
 
+KIND_OF: Mapping[type[FindingEvidence], FindingKind] = {
+    KernelAccess: FindingKind.OUT_OF_BOUNDS_ACCESS,
+    ByteAccess: FindingKind.OUT_OF_BOUNDS_ACCESS,
+    IndexAccess: FindingKind.OUT_OF_BOUNDS_ACCESS,
+    UndefinedStep: FindingKind.UNDEFINED_OPERAND,
+    UndefinedValue: FindingKind.UNDEFINED_OPERAND,
+    UnwrittenEvidence: FindingKind.UNINITIALIZED_READ,
+    RuleEvidence: FindingKind.BROKEN_RULE,
+    SignatureEvidence: FindingKind.SIGNATURE_CHANGED,
+    CallEvidence: FindingKind.WRONG_CALL,
+    MissingEvidence: FindingKind.MISSING,
+    PassEvidence: FindingKind.GUILTY_PASS,
+    DispatchEvidence: FindingKind.GUILTY_PASS,
+    MutationEvidence: FindingKind.INPUT_MUTATED,
+    ConstantsEvidence: FindingKind.VALUES_REPLACED,
+    NanEvidence: FindingKind.NAN_INEQUALITY,
+    DeviceEvidence: FindingKind.DEVICE_SPECIFIC,
+    CauseEvidence: FindingKind.NONDETERMINISTIC,
+    ReferenceEvidence: FindingKind.REFERENCE,
+    ReachEvidence: FindingKind.REACH,
+    PackageEvidence: FindingKind.YOUNGER_PACKAGE,
+    MovedEvidence: FindingKind.API_MOVED,
+}
+_ONLY_SHAPE: Mapping[FindingKind, type[FindingEvidence]] = {kind: shape for shape, kind in KIND_OF.items()}
 _FIELDS = {shape: msgspec.structs.fields(shape) for shape in get_args(FindingEvidence)}
 _UNREADABLE: Mapping[str, object] = {"origin": Origin.UNKNOWN, "level": PassLevel.UNKNOWN}
 """Values of fields whose absence states something. A value that cannot be read is not absent."""
@@ -60,6 +84,7 @@ def read_evidence(finding: Finding) -> FindingEvidence:
 
 
 def _choose_shape(finding: Finding) -> type[FindingEvidence]:
+    """Return the type of a finding's evidence. The fields of the record tell the types of one kind apart."""
     record = finding.evidence
     match finding.kind:
         case FindingKind.OUT_OF_BOUNDS_ACCESS:
@@ -69,36 +94,8 @@ def _choose_shape(finding: Finding) -> type[FindingEvidence]:
             return UndefinedValue if is_value else UndefinedStep
         case FindingKind.GUILTY_PASS:
             return DispatchEvidence if record.get("level") == PassLevel.DISPATCH else PassEvidence
-        case FindingKind.UNINITIALIZED_READ:
-            return UnwrittenEvidence
-        case FindingKind.BROKEN_RULE:
-            return RuleEvidence
-        case FindingKind.SIGNATURE_CHANGED:
-            return SignatureEvidence
-        case FindingKind.WRONG_CALL:
-            return CallEvidence
-        case FindingKind.MISSING:
-            return MissingEvidence
-        case FindingKind.INPUT_MUTATED:
-            return MutationEvidence
-        case FindingKind.VALUES_REPLACED:
-            return ConstantsEvidence
-        case FindingKind.NAN_INEQUALITY:
-            return NanEvidence
-        case FindingKind.DEVICE_SPECIFIC:
-            return DeviceEvidence
-        case FindingKind.NONDETERMINISTIC:
-            return CauseEvidence
-        case FindingKind.REFERENCE:
-            return ReferenceEvidence
-        case FindingKind.REACH:
-            return ReachEvidence
-        case FindingKind.YOUNGER_PACKAGE:
-            return PackageEvidence
-        case FindingKind.API_MOVED:
-            return MovedEvidence
-        case never:
-            assert_never(never)
+        case kind:
+            return _ONLY_SHAPE[kind]
 
 
 def _decode(shape: type[FindingEvidence], record: Mapping[str, object]) -> FindingEvidence:
@@ -129,7 +126,7 @@ _warm_up()
 
 def make_finding(evidence: FindingEvidence, summary: str) -> Finding:
     """Return the finding with this evidence."""
-    return Finding(kind=_get_kind(evidence), summary=summary, evidence=write_record(evidence))
+    return Finding(kind=KIND_OF[type(evidence)], summary=summary, evidence=write_record(evidence))
 
 
 def add_evidence(finding: Finding, more: FindingEvidence | Confirmation) -> Finding:
@@ -169,46 +166,6 @@ def rename_file(finding: Finding, file: str, source: str) -> Finding:
         for name, value in finding.evidence.items()
     }
     return msgspec.structs.replace(finding, summary=finding.summary.replace(file, source), evidence=record)
-
-
-def _get_kind(evidence: FindingEvidence) -> FindingKind:
-    match evidence:
-        case KernelAccess() | ByteAccess() | IndexAccess():
-            return FindingKind.OUT_OF_BOUNDS_ACCESS
-        case UndefinedStep() | UndefinedValue():
-            return FindingKind.UNDEFINED_OPERAND
-        case UnwrittenEvidence():
-            return FindingKind.UNINITIALIZED_READ
-        case RuleEvidence():
-            return FindingKind.BROKEN_RULE
-        case SignatureEvidence():
-            return FindingKind.SIGNATURE_CHANGED
-        case CallEvidence():
-            return FindingKind.WRONG_CALL
-        case MissingEvidence():
-            return FindingKind.MISSING
-        case PassEvidence() | DispatchEvidence():
-            return FindingKind.GUILTY_PASS
-        case MutationEvidence():
-            return FindingKind.INPUT_MUTATED
-        case ConstantsEvidence():
-            return FindingKind.VALUES_REPLACED
-        case NanEvidence():
-            return FindingKind.NAN_INEQUALITY
-        case DeviceEvidence():
-            return FindingKind.DEVICE_SPECIFIC
-        case CauseEvidence():
-            return FindingKind.NONDETERMINISTIC
-        case ReferenceEvidence():
-            return FindingKind.REFERENCE
-        case ReachEvidence():
-            return FindingKind.REACH
-        case PackageEvidence():
-            return FindingKind.YOUNGER_PACKAGE
-        case MovedEvidence():
-            return FindingKind.API_MOVED
-        case never:
-            assert_never(never)
 
 
 def is_shallow(record: object) -> bool:

@@ -55,6 +55,8 @@ PLACES: Mapping[str, Callable[[str], str]] = {
     "commands": lambda text: f"{COMMAND}\n{text}\n```\n",
     "module": lambda text: f"{COMMAND}\n```\n\n```mlir\n{text}\n```\n",
     "words": lambda text: f"iree-compile crashes\n\n{text}",
+    "installation": lambda text: f"TVM fails\n\n```\npip install {text}x\ncmake {text}x\n```\n",
+    "duration": lambda text: f"{COMMAND}\n```\n\n```\nreal 1m20.976s{text}x\n```\n",
 }
 UNITS: Mapping[str, Unit] = {
     "statements": lambda i: f"x{i} = tvm.f(x{i - 1})\n",
@@ -75,6 +77,7 @@ UNITS: Mapping[str, Unit] = {
     "ticks": lambda i: "`a`b",
     "spans": lambda i: f"`f{i}(x)` ",
     "files": lambda i: f"f{i}.mlir ",
+    "options": lambda i: "--aaa ",
     "flags": lambda i: f"--iree-a{i}=b ",
     "diagnostics": lambda i: f"a{i}.mlir:{i}:1: error: bad\n",
     "compilations": lambda i: f"iree-compile b{i}.mlir -o b{i + 1}.vmfb\n",
@@ -94,6 +97,8 @@ FOUND = {
     "remark": ("words",),
     "command": ("files",),
     "commands": ("redirections",),
+    "installation": ("options",),
+    "duration": ("blanks",),
 }
 """Texts of which 64 KB once took from five seconds to more than a minute."""
 

@@ -295,8 +295,8 @@ LATER = Finding(
         (OPERAND, READ, ("arith.addf should take integers",), (M, M, M, M), VerdictKind.CONFIRMED),
         (OPERAND, LATER, (), (M, M, M, M), VerdictKind.CONFIRMED),
         (OPERAND, READ, (), (P, P, M, M), VerdictKind.REGRESSION),
-        (VERIFIED, READ, (), (M, M, M, M), VerdictKind.INCONCLUSIVE),
-        (VERIFIED, READ, (), (I, M, M, M), VerdictKind.INCONCLUSIVE),
+        (VERIFIED, READ, (), (M, M, M, M), VerdictKind.CONFIRMED),
+        (VERIFIED, READ, (), (I, M, M, M), VerdictKind.CONFIRMED),
         ("block with no terminator, has %1 = f()", READ, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
         ("operand #0 does not dominate this use", READ, (), (M, M, M, M), VerdictKind.INVALID_REPRO),
         ("operand #0 does not dominate this use", LATER, (), (M, M, M, M), VerdictKind.CONFIRMED),
@@ -319,7 +319,7 @@ def test_a_text_that_breaks_a_rule_of_the_language_is_at_fault(
     runs = Evidence(plan=plan, observations=seen, findings=(finding,), defences=defences)
     verdict = judge(runs)
     assert verdict.kind is kind
-    doubted = kind in (VerdictKind.INCONCLUSIVE, VerdictKind.REGRESSION) and finding is READ and not defences
+    doubted = kind in (VerdictKind.CONFIRMED, VerdictKind.REGRESSION) and finding is READ and not defences
     assert ("the text is at fault" in verdict.headline) is doubted
 
 

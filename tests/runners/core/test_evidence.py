@@ -60,7 +60,7 @@ from runners.core.findings.questions import (
     render_title,
     settles_cause,
 )
-from runners.core.findings.record import add_evidence, make_finding, read_evidence, write_record
+from runners.core.findings.record import KIND_OF, add_evidence, make_finding, read_evidence, write_record
 from runners.core.findings.types import (
     ByteAccess,
     CallEvidence,
@@ -481,3 +481,8 @@ def test_code_reads_and_writes_evidence_by_its_types_alone() -> None:
 
 def test_evidence_that_is_not_known_is_left_out() -> None:
     assert write_record(NanEvidence()) == {}
+
+
+def test_each_type_of_evidence_has_a_kind_and_each_kind_a_type() -> None:
+    assert set(KIND_OF) == set(get_args(FindingEvidence))
+    assert set(KIND_OF.values()) == set(FindingKind)

@@ -41,7 +41,8 @@ def settle_claim(source: ClaimSource, quoted: Draft, *, intended: bool, shows_va
     """
     meant = intended and bool(quoted.actual and quoted.expected)
     draft = _drop_numbers_of_prose(source, quoted)
-    if _TIMED.fullmatch(draft.actual.strip()):
+    rows = [row.strip() for row in draft.actual.splitlines() if row.strip()]
+    if rows and all(map(_TIMED.fullmatch, rows)):
         return replace(draft, kind=ClaimKind.SLOW, signature=None, actual="")
     if meant or _only_mentions_failure(source, quoted):
         draft = replace(draft, signature=None)
@@ -81,8 +82,8 @@ def _drop_numbers_of_prose(source: ClaimSource, draft: Draft) -> Draft:
     return draft if any(draft.actual in text for text in quoted) else replace(draft, actual="")
 
 
-_TIMED = re.compile(r"(?:\s*(?:real|user|sys)\s+\d{1,5}m\d{1,2}[.,]\d{1,3}s\s*){1,3}")
-"""What the shell's ``time`` prints below the output of a command."""
+_TIMED = re.compile(r"(?:real|user|sys)\s+\d{1,5}m\d{1,2}[.,]\d{1,3}s")
+"""A row of what the shell's ``time`` prints below the output of a command."""
 _NUMBERS = re.compile(r"[-+\d.,\s]+")
 
 

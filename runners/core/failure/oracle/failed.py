@@ -139,13 +139,16 @@ def _fails_as_told(failure: Failure) -> Classification | None:
     The message about a missing device shares words with most reports on this device.
     """
     claim, seen = failure.claim, failure.seen
-    if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED or failure.context.missing_device:
+    if failure.reported is not None or claim.kind is ClaimKind.ACCEPTED:
+        return None
+    crashes = claim.kind is ClaimKind.CRASH and seen.type in NATIVE
+    if failure.context.missing_device and not crashes:
         return None
     if failure.is_told:
         return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, "the report holds the words of this failure")
     if failure.context.drift is None and claim.signature is None and is_described(claim, seen.message):
         return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, "the report describes this failure")
-    if claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
+    if crashes:
         return failure.conclude(Outcome.MATCH, Reason.AS_TOLD, f"crashes ({seen.type}), as reported")
     return None
 

@@ -8,7 +8,7 @@ from runners.toolchains.tvm.sources import find_function, find_pass, list_files
 
 TRACEBACK = """\
 Traceback (most recent call last):
-  File "/work/repro.py", line 9, in <module>
+  File "/home/user/repro.py", line 9, in <module>
     from_onnx(model)
   File "/opt/env/lib/python3.11/site-packages/tvm/relax/frontend/onnx/onnx_frontend.py", line 50, in from_onnx
     self.bb.normalize(op)

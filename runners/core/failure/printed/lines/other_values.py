@@ -54,9 +54,10 @@ def find_other_rows(output: str, vocabulary: FailureVocabulary, *, actual: str) 
         return ""
     differing = [new for new, old in zip(printed, reported, strict=True) if not are_same_tokens(new, old)]
     is_text = all(any(map(_is_word, row)) for row in differing)
-    return "; ".join(map(join_tokens, differing)) if is_text else ""
+    return "; ".join(map(join_tokens, differing))[:MAX_OTHER_CHARS] if is_text else ""
 
 
+MAX_OTHER_CHARS = 1_000
 MAX_ROWS = 8
 """Maximum number of rows of an output that is compared as a whole."""
 MIN_LABELS, MAX_LABELS = 6, 40

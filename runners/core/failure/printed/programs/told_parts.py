@@ -55,9 +55,9 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not print_programs(runs):
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
-    marks = _divide(_list_telling(plan.claim, printed), printed, read_parts(plan.claim))
-    marks = marks or _judge_alike(read_parts(plan.claim), printed)
-    marks = marks or _judge_by_input(read_parts(plan.claim), printed, list_posted(plan.testcase))
+    parts = read_parts(plan.claim)
+    marks = _divide(_list_telling(parts, printed), printed, parts)
+    marks = marks or _judge_alike(parts, printed) or _judge_by_input(parts, printed, list_posted(plan.testcase))
     bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
     good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
     contradicted = any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good)
@@ -81,15 +81,16 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
 def list_telling(plan: Plan, observations: Sequence[Observation]) -> tuple[tuple[Part, ...], bool]:
     """Return the parts that divide the builds, and True. Without any, return the parts of all builds, and False."""
     printed = {seen.version: _flatten(seen.excerpt) for seen in list_runs(plan, observations)}
-    if telling := _list_telling(plan.claim, printed):
+    parts = read_parts(plan.claim)
+    if telling := _list_telling(parts, printed):
         return telling, True
-    shown = (one for one in read_parts(plan.claim) if all(_has(text, one) for text in printed.values()))
+    shown = (one for one in parts if all(_has(text, one) for text in printed.values()))
     return tuple(shown), False
 
 
-def _list_telling(claim: Claim, printed: Mapping[str, str]) -> tuple[Part, ...]:
+def _list_telling(parts: Sequence[Part], printed: Mapping[str, str]) -> tuple[Part, ...]:
     """Return the dividing parts from sentences. Without any, return the dividing rows of quoted programs."""
-    telling = [one for one in read_parts(claim) if len({_has(text, one) for text in printed.values()}) == 2]
+    telling = [one for one in parts if len({_has(text, one) for text in printed.values()}) == 2]
     if sum(one.is_name for one in telling) < MIN_NAMES:
         telling = [one for one in telling if not one.is_name]
     return tuple([one for one in telling if not one.is_row] or telling)

@@ -55,8 +55,9 @@ def mark_by_input(plan: Plan, observations: Sequence[Observation]) -> tuple[Obse
                 marks[version] = True
         elif says_nothing_changes and any(list_mentioned(claim.told, given, program)):
             marks[version] = False
-    wrong = {Outcome.MATCH: False, Outcome.PASS: True}
-    if any(marks.get(seen.version) is wrong.get(seen.outcome, ...) for seen in runs):
+    bad = {seen.version for seen in runs if seen.outcome is Outcome.MATCH}
+    good = {seen.version for seen in runs if seen.outcome is Outcome.PASS}
+    if any(marks.get(one) is False for one in bad) or any(marks.get(one) is True for one in good):
         return tuple(observations)
 
     def mark(seen: Observation) -> Observation:
