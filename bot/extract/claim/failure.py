@@ -172,8 +172,7 @@ _BUT_GOT = re.compile(
 """Words between a request and what happened instead."""
 _BUT_WITH = re.compile(r"(?:but|and|just|only|preferably|ideally)\b", re.I)
 _SOME_ERROR = re.compile(
-    r"\b(?:an?|the|some) (?:(?:clean|proper|clear|nice|readable|helpful|normal|regular|python|plain|real|decent|usual"
-    r"|status|compile|compiler|verifier|catchable) ){0,2}(error|exception|diagnostic)s?\b",
+    r"\b(?:an?|the|some) (?:[a-z]{3,20} ){0,2}(error|exception|diagnostic)s?\b",
     re.I,
 )
 _RATHER_THAN_RAISING = re.compile(
