@@ -295,7 +295,7 @@ def _is_planned_reduction(smaller: Smaller, cell: JobCell) -> bool:
         and made.kind == plan.testcase.kind
         and made.toolchain == plan.testcase.toolchain
         and made.requirements == plan.testcase.requirements
-        and made.variables == plan.testcase.variables
+        and (made.variables, made.filters) == (plan.testcase.variables, plan.testcase.filters)
         and made.files.keys() <= plan.testcase.files.keys()  # no file is new
         and _is_subsequence(made.steps, plan.testcase.steps, _has_fewer_flags)
         and smaller.before == count_lines(plan.testcase)

@@ -49,9 +49,15 @@ class Testcase(Wire, frozen=True, kw_only=True):
     variables: dict[Name, Name] | msgspec.UnsetType = msgspec.UNSET
     """Environment variables of all steps, as far as the toolchain's vocabulary allows them. Unset without any: then
     the digest equals that of a testcase from before this field existed."""
+    filters: Name | msgspec.UnsetType = msgspec.UNSET
+    """The filters behind the last step, as shell text: ``| grep -c x``. They never run as programs: the supervisor
+    applies them to the output. Unset without any, as ``variables``."""
 
     def list_variables(self) -> dict[str, str]:
         return {} if isinstance(self.variables, msgspec.UnsetType) else self.variables
+
+    def read_filters(self) -> str:
+        return "" if isinstance(self.filters, msgspec.UnsetType) else self.filters
 
 
 class Signature(Wire, frozen=True, kw_only=True):
@@ -243,6 +249,9 @@ class StepResult(Wire, frozen=True, kw_only=True):
     stderr: Text = ""
     seconds: float = 0.0
     truncated: bool = False
+    filtered: Text | msgspec.UnsetType = msgspec.UNSET
+    """What the testcase's filters leave of the output of its last step. Unset without filters, and if the result is
+    too long."""
     record: Record | None = None
 
 

@@ -34,6 +34,8 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stdout: Text
     stderr: Text
     truncated: bool
+    filtered: Text | None = None
+    """What the filters of the step leave of its output. None without filters, or if that is too long."""
     used_up: bool = False
     """True if the kernel killed the step's first process because the whole probe used up its processor time."""
     forked: bool = False

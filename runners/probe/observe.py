@@ -5,10 +5,22 @@ from __future__ import annotations
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device, find_missing_part
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
+from runners.core.failure.printed.filters import count_rows
 from runners.core.findings.questions import add_refutation
 from runners.core.findings.record import make_finding
 from runners.core.findings.types import MovedEvidence
-from runners.core.protocol import Cell, Exited, Finding, Observation, Outcome, Plan, Reason, StepResult, Testcase
+from runners.core.protocol import (
+    Cell,
+    Exited,
+    Finding,
+    Observation,
+    Outcome,
+    Plan,
+    Reason,
+    StepResult,
+    Testcase,
+    Variant,
+)
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.facts import DriftEntry
 from runners.toolchains import find_toolchain
@@ -66,6 +78,9 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
     if cell.compile_only and ruling.outcome is Outcome.PASS:
         why = f"compiles for {cell.device}, which the report does not name"
         ruling = Classification(outcome=Outcome.COMPILED, reason=Reason.COMPILES_ONLY, why=why)
+    if ruling.reason is Reason.COUNTED and cell.variant is Variant.PORTED and count_rows(run.steps[-1]) == 0:
+        why = "prints none of the counted rows; the port may print them under another name"
+        ruling = Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.NOT_COUNTED, why=why)
     explained = ruling.outcome is Outcome.INCOMPATIBLE
     return Observation(
         toolchain=cell.toolchain,
@@ -122,9 +137,16 @@ def _make_drift_finding(moved: Drift) -> Finding:
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
     """Return the end of the output. A failure is printed last, so this is the output of the last step.
 
-    If all steps end well, any of them may have printed the value that the report is about.
+    If all steps end well, any of them may have printed the value that the report is about. If the output is long, and
+    the report filters the output of its last command, return what the filters leave.
     """
-    shown = [step.stdout for step in steps[:-1]] if all(step.ended == Exited(code=0) for step in steps) else []
+    ends_well = all(step.ended == Exited(code=0) for step in steps)
+    shown = [step.stdout for step in steps[:-1]] if ends_well else []
     parts = [*shown, *(part for step in steps[-1:] for part in (step.stdout, step.stderr))]
     text = "\n".join(part.rstrip() for part in parts if part.strip())
-    return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]
+    if len(text) <= EXCERPT_CHARS:
+        return text
+    left = steps[-1].filtered
+    if ends_well and isinstance(left, str) and 0 < len(left) <= EXCERPT_CHARS:
+        return left
+    return "[…]\n" + text[-EXCERPT_CHARS:]

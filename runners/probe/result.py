@@ -77,6 +77,7 @@ def _read_step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepR
         stderr=remove_own_frames(drop_terminal_codes(step.stderr)),
         seconds=step.seconds,
         truncated=step.truncated,
+        filtered=msgspec.UNSET if step.filtered is None else drop_terminal_codes(step.filtered),
         record=record,
     )
 

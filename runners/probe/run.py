@@ -11,6 +11,7 @@ import msgspec
 
 from runners.core import conditions
 from runners.core.errors import InfraError
+from runners.core.failure.printed.filters import describe_pipe, read_pipe
 from runners.core.protocol import Exited, Limits, NotRun
 from runners.core.toolchain.guest import LAUNCHER
 from runners.probe.guest_records import read_records
@@ -27,7 +28,7 @@ MAX_STREAM_BYTES = 60_000
 """Limit for each stream of a step. With the note on the omitted part, the stream fits ``protocol.Text``."""
 GRACE_S = 15.0
 """Additional time for the supervisor: to start, and to kill a step that does not end."""
-_STEP_RECORD_BYTES = (2 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
+_STEP_RECORD_BYTES = (3 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
 """Longest record of a step. JSON writes a control character as six characters; the rest is for the argv."""
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 3000
 """Limits of Linux: names of 255 bytes and paths of 4095, of which the folder needs a part."""
@@ -149,7 +150,7 @@ def _make_job(view: View, layout: Layout, task: Task, *, is_shared: bool = False
     path = ":".join((f"{view.translate(GUEST_ENV)}/bin", *_list_tool_folders(task, view), "/usr/bin", "/bin"))
     return {
         "files": task.testcase.files,
-        "steps": [_make_step_job(step, task, view, is_shared=is_shared) for step in task.testcase.steps],
+        "steps": _make_step_jobs(task, view, is_shared=is_shared),
         "wall_s": task.limits.wall_s,
         "cpu_s": cpu_time.compute_allowance(task.limits),
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
@@ -171,6 +172,12 @@ def _list_tool_folders(task: Task, view: View) -> dict[str, None]:
     listed = ((name, (tool,) if isinstance(tool, str) else tool) for name, tool in task.tools.items())
     own = (words[0] for name, words in listed if len(words) == 1 and os.path.basename(words[0]) == name != "python")
     return dict.fromkeys(os.path.dirname(view.translate(program)) for program in own)
+
+
+def _make_step_jobs(task: Task, view: View, *, is_shared: bool) -> list[dict[str, object]]:
+    jobs = [_make_step_job(step, task, view, is_shared=is_shared) for step in task.testcase.steps]
+    pipe = read_pipe(task.testcase.read_filters())
+    return jobs if pipe is None or not jobs else [*jobs[:-1], {**jobs[-1], "pipe": describe_pipe(pipe)}]
 
 
 def _make_step_job(step: tuple[str, ...], task: Task, view: View, *, is_shared: bool) -> dict[str, object]:

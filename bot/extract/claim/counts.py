@@ -1,10 +1,17 @@
-"""Read how many things the compiler makes, and how many it should make: "two dispatches instead of one"."""
+"""Read how many things the compiler makes, and how many it should make: "two dispatches instead of one".
+
+The rows that a counting filter counts (``| grep -c x``) are such things, too.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from bot.extract.blocks.markdown import Document
+from bot.extract.blocks.pieces import Kind, Piece
+from runners.core.failure.printed.filters import ROWS
 from runners.core.toolchain.products import Product
 
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -93,3 +100,49 @@ def _to_number(word: str) -> int:
     if lower.isdigit():
         return int(lower)
     return _WORDS.index(lower) + 1 if lower in _WORDS else 1
+
+
+# ---------------------------------------------------------------------------------------------- counted rows
+
+
+def read_row_counts(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
+    """Return the number that a counting filter printed, and the wanted number, as `Product.describe` writes them.
+
+    The printed number stands below the command, or in a sentence without another number after a word such as
+    "prints". Either is empty if the report does not give it, or gives several.
+    """
+    below = [_NUMBER_ROW.match(piece.text) for piece in _list_below(pieces)]
+    actual = {int(found[1]) for found in below if found}
+    expected: set[int] = set()
+    for prose in document.prose:
+        for sentence in _SENTENCE_END.split(prose.text[:20_000]) if not prose.heading else ():
+            expected |= {int(found[1]) for found in _WANTED_COUNT.finditer(sentence)}
+            if not actual:
+                actual |= {int(found[1]) for found in _PRINTED_COUNT.finditer(sentence)}
+    if len(actual) > 1 or len(expected) > 1 or actual == expected:
+        return "", ""
+    told = [ROWS.describe(*numbers) if numbers else "" for numbers in (actual, expected)]
+    return told[0], told[1]
+
+
+def _list_below(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield the output right below a command that ends with a counting filter, in its block or the next one."""
+    for above, piece in itertools.pairwise(pieces):
+        counts = above.kind is Kind.SHELL and _COUNTING_ROW.search(above.text.rstrip())
+        if counts and piece.kind is Kind.OUTPUT and piece.block - above.block <= 1:
+            yield piece
+
+
+_COUNTING_ROW = re.compile(r"\|\s*(?:[ef]?grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc -l)[^\n|]*$")
+_NUMBER_ROW = re.compile(r"\s*(\d{1,6})\s*(?:\n|$)")
+_COUNT = r"[*`]{0,3}(\d{1,6})[*`]{0,3}(?!\.?\w)"
+_WANTED_COUNT = re.compile(
+    rf"\b(?:should (?:be|print|give|say|show)|expect(?:ed|s|ing)?|instead of|rather than|want(?:ed)?|must be)"
+    rf"(?: (?:it )?(?:to be|be|is))?\s*:?\s+{_COUNT}",
+    re.I,
+)
+_PRINTED_COUNT = re.compile(
+    rf"(?:^|\b)(?:gives?|prints?|printed|returns?|shows?|says?|I get|I see|got|outputs?|counts?|reports?)"
+    rf"(?: me| here)?\s*:?\s+{_COUNT}",
+    re.I,
+)

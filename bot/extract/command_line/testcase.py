@@ -11,6 +11,7 @@ import msgspec
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
+from bot.extract.claim.counts import read_row_counts
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.dumps import run_dumped_pass
 from bot.extract.command_line.find import LocatedCall, fill_placeholders
@@ -22,7 +23,9 @@ from bot.extract.links import add_addresses, find_linked_names
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
 from runners.core.failure.compare import is_left_out_assertion
-from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
+from runners.core.failure.oracle import OUTPUT
+from runners.core.failure.printed.filters import is_counting, read_pipe
+from runners.core.protocol import Claim, ClaimKind, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
 from runners.toolchains import find_device, find_toolchain
@@ -56,7 +59,7 @@ def extract_commands(
             again = assemble_commands(whole, ignored, inputs, output, device, tools, linked, chip)
             workspace = workspace if again.missing else again
     repro = _make_repro(parsed, toolchain, workspace, devices)
-    repro = replace(repro, filters=_find_filters(repro, failing))
+    repro = _add_filters(repro, _find_filters(repro, failing), parsed)
     if not working:
         return repro
     control = assemble_commands(working, (), good_inputs or inputs, output, device, tools, linked, chip)
@@ -68,6 +71,27 @@ def _find_filters(repro: Repro, calls: Sequence[LocatedCall]) -> str:
     last, steps = (calls[-1][0] if calls else None), repro.testcase.steps
     same = last is not None and steps and steps[-1][0] == last.argv[0]
     return last.filters if last is not None and same and "|" in last.filters else ""
+
+
+def _add_filters(repro: Repro, filters: str, parsed: ParsedIssue) -> Repro:
+    """Return the testcase with the filters of its last step.
+
+    If they count rows, and the report tells the number, the claim is about this number.
+    """
+    repro, claim = replace(repro, filters=filters), repro.claim
+    if read_pipe(filters) is None:
+        return repro
+    repro = replace(repro, testcase=msgspec.structs.replace(repro.testcase, filters=filters))
+    if not is_counting(filters) or claim.kind not in (ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT):
+        return repro
+    actual, expected = read_row_counts(parsed.document, parsed.pieces)
+    if not (actual or expected):
+        return repro
+    signature = Signature(type=OUTPUT, message=actual) if actual else None
+    kind = ClaimKind.COUNT
+    return replace(
+        repro, claim=msgspec.structs.replace(claim, kind=kind, signature=signature, actual=actual, expected=expected)
+    )
 
 
 def _fill_placeholders(parsed: ParsedIssue, toolchain: str, calls: Sequence[LocatedCall]) -> Sequence[LocatedCall]:

@@ -20,6 +20,7 @@ TYPE_CHECKING = False  # every probe pays for each import here
 if TYPE_CHECKING:
     from typing import Any
 
+    from runners.guest.probe.filters import Filtered
     from runners.guest.probe.processes import WaitResult
     from runners.guest.probe.session import SupervisorSession
 
@@ -50,6 +51,8 @@ class ProbeStep:
         self.own: list[str] = step.get("own", [])
         self.prints_stack: bool = step.get("prints_stack", False)
         self.timeout_s: float = step["timeout_s"]
+        self.pipe: dict[str, Any] | None = step.get("pipe")
+        self.filtered: Filtered | None = None
         self.environment: dict[str, str] = job["environment"]
         self.late: dict[str, str] = job.get("late") or {}
         self.perturb: int | None = job.get("perturb")
@@ -89,6 +92,10 @@ class ProbeStep:
         with act_as_step_user():  # the owner of a pipe may open it again, as /dev/stdout
             self.out, out_w = self.open_pipe(limit)
             self.err, err_w = self.open_pipe(limit)
+        if self.pipe is not None:
+            from runners.guest.probe import filters  # lazy: few probes need it
+
+            self.filtered = filters.Filtered(self.pipe, limit)
         self.errors = self.streams[self.err]
         self.claims, claims_w = self.open_pipe(MAX_CLAIM_BYTES)
         self.stacks, stacks_w = self.open_pipe(MAX_CLAIM_BYTES)
@@ -179,8 +186,15 @@ class ProbeStep:
             data = os.read(descriptor, READ_BYTES)
         except BlockingIOError:
             return True
-        self.streams[descriptor].add(data)
+        self.add_data(descriptor, data)
         return bool(data)
+
+    def add_data(self, descriptor: int, data: bytes) -> None:
+        self.streams[descriptor].add(data)
+        if self.filtered is not None and self.pipe is not None:
+            reads = descriptor == self.out or (self.pipe["merges"] and descriptor == self.err)
+            if reads:
+                self.filtered.add(descriptor, data)
 
     def capture_stacks(self) -> WaitResult | None:
         """Make a step whose time is over print its stacks. Return how it ended. None if it still runs.
@@ -210,10 +224,10 @@ class ProbeStep:
 
     def drain_streams(self) -> None:
         """Read the rest of the pipes. It is finite, because no writer is alive."""
-        for descriptor, capture in self.streams.items():
+        for descriptor in self.streams:
             with contextlib.suppress(BlockingIOError):
                 while data := os.read(descriptor, READ_BYTES):
-                    capture.add(data)
+                    self.add_data(descriptor, data)
             os.close(descriptor)
         self.selector.close()
 
@@ -232,6 +246,7 @@ class ProbeStep:
             "stdout": out.decode_text(),
             "stderr": err.decode_text(),
             "truncated": bool(out.dropped or err.dropped),
+            "filtered": None if self.filtered is None else self.filtered.finish(),
             "forked": self.forked,
             "not_forked": self.not_forked,
             "claims": self.streams[self.claims].decode_text(),

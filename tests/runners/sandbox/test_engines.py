@@ -13,17 +13,20 @@ import time
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from runners.core.errors import InfraError, UserError
-from runners.core.protocol import Exited, Limits, Signalled, TimedOut
+from runners.core.protocol import Exited, Limits, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.probe.layout import Layout
+from runners.probe.run import run_probe
+from runners.probe.task import Task
 from runners.sandbox import bubblewrap, bubblewrap_command, owner, select, selftest
 from runners.sandbox.containers import command_line, engine as containers, podman_store, skeleton
 from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, seccomp
 from runners.sandbox.unprotected import Unprotected
-from tests.runners.sandbox.conftest import name_of, run_source
+from tests.runners.sandbox.conftest import TOOLS, name_of, run_source
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
 
@@ -452,3 +455,26 @@ def test_client_that_is_killed_before_the_first_request_is_an_infrastructure_err
         session.process.kill()
         with pytest.raises(InfraError, match="run failed"):
             session.send_request(b"", spec.limits)
+
+
+# ------------------------------------------------------------------------------------------- filters
+
+
+@pytest.mark.sandbox
+def test_filters_read_the_whole_output_of_the_last_step(engine: Engine, layout: Layout) -> None:
+    """The recorded output of a step is bounded, and the row that the filter counts may be in the middle."""
+    source = "import sys\nfor at in range(100_000):\n    print(at, 'here' if at == 50_000 else '-')\n"
+    source += "print('here', file=sys.stderr)\n"
+    expected = {"| grep -c here": "1", "2>&1 | grep -c here": "2", "| grep here | head -1": "50000 here"}
+    for filters, left in expected.items():
+        testcase = Testcase(
+            kind=TestcaseKind.PYTHON,
+            toolchain="tvm",
+            files={"repro.py": source},
+            steps=(("python", "-c", "print('here')"), ("python", "repro.py")),
+            filters=filters,
+        )
+        task = Task(testcase=testcase, tools=TOOLS, limits=QUICK)
+        first, last = run_probe(engine, layout, task, run_id="filters").steps
+        assert first.filtered is msgspec.UNSET
+        assert (last.filtered, last.truncated, last.ended) == (left, True, Exited(code=0))

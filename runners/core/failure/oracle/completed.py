@@ -13,6 +13,7 @@ from runners.core.failure.normalize import split_tokens
 from runners.core.failure.oracle.outcome import CHECKS, OUTPUT, Classification, OracleContext, make_output_signature
 from runners.core.failure.oracle.told import MIN_WORDS, is_same_failure, split_line
 from runners.core.failure.parse import parse_signature
+from runners.core.failure.printed.filters import ROWS, count_rows
 from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.lines.other_values import find_other_rows, find_other_values
 from runners.core.failure.printed.pairs import (
@@ -346,12 +347,11 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
     count with other flags or in another program.
     """
     claim = context.claim
-    product = next((one for one in context.vocabulary.products if _reads(one, claim)), None)
-    printed = steps[-1].stdout if steps and not steps[-1].truncated else ""
-    if product is None or not printed.strip():
+    product = next((one for one in (*context.vocabulary.products, ROWS) if _reads(one, claim)), None)
+    made = None if product is None or not steps else _count_made(product, steps[-1])
+    if product is None or made is None:
         why = "compiles; nothing shows how many things the compiler makes"
         return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.NOT_COUNTED, why=why)
-    made = len(product.made.findall(printed) or product.formed.findall(printed))
     actual, expected = product.read(claim.actual), product.read(claim.expected)
     shown = product.describe(made)
     signature = Signature(type=OUTPUT, message=shown)
@@ -361,14 +361,24 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
         wrong = made == actual
     else:
         wrong = made >= actual if actual > expected else made <= actual
+    verb = "prints" if product is ROWS else "compiles to"
     if wrong:
-        why = f"compiles to {shown}, as reported"
+        why = f"{verb} {shown}, as reported"
         return Classification(outcome=Outcome.MATCH, reason=Reason.COUNTED, why=why, signature=signature)
-    if made == expected:
-        why = f"compiles to {shown}, as the report expects"
+    if made == expected or (expected is None and actual == 0):
+        why = f"{verb} {shown}, {'as the report expects' if expected is not None else 'and the report counts none'}"
         return Classification(outcome=Outcome.PASS, reason=Reason.COUNTED, why=why)
-    why = f"compiles to {shown}, which the report does not speak of"
+    why = f"{verb} {shown}, which the report does not speak of"
     return Classification(outcome=Outcome.OTHER_FAILURE, reason=Reason.COUNTED, why=why, signature=signature)
+
+
+def _count_made(product: Product, step: StepResult) -> int | None:
+    """Return how many things the last step printed. None if its output does not show that."""
+    if product is ROWS:
+        return count_rows(step)
+    if step.truncated or not step.stdout.strip():
+        return None
+    return len(product.made.findall(step.stdout) or product.formed.findall(step.stdout))
 
 
 def _reads(product: Product, claim: Claim) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from bot.extract import extract
 from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
+from runners.core.failure.printed.filters import ROWS
 from runners.core.protocol import Claim, ClaimKind
 from tests.bot.extract.reading import extract_repro, make_issue
 
@@ -1350,11 +1351,29 @@ def test_a_text_that_misses_an_error_is_about_what_is_accepted(title: str, said:
     assert extract_claim(f"{said}\n\n```python\nimport tvm\ntvm.f()\n```\n", title).kind is ClaimKind.ACCEPTED
 
 
-def test_a_number_that_another_program_counts_is_no_output() -> None:
+@pytest.mark.parametrize(
+    ("block", "said", "actual", "expected"),
+    [
+        ("$ iree-opt --cse a.mlir | grep -c math.exp\n3", "The count should be 2 in both cases.", 3, 2),
+        ("iree-opt --cse a.mlir | grep math.exp | wc -l", "prints 4 here. I expect 1.", 4, 1),
+        ("iree-opt --cse a.mlir | grep -c math.exp", "gives 0", 0, None),
+        ("$ iree-opt --cse a.mlir | grep -c math.exp\n3\n$ iree-opt a.mlir | grep -c math.exp\n3", "", 3, None),
+    ],
+)
+def test_the_number_that_a_filter_counts_is_the_claim(
+    block: str, said: str, actual: int, expected: int | None
+) -> None:
+    program = "func.func @f(%a: f32) -> f32 {\n  return %a : f32\n}"
+    claim = extract_claim(f"It goes wrong.\n\n```mlir\n{program}\n```\n\n```\n{block}\n```\n{said}\n", "--cse")
+    told = ROWS.read(claim.actual), ROWS.read(claim.expected)
+    assert (claim.kind, *told) == (ClaimKind.COUNT, actual, expected)
+
+
+def test_a_number_that_an_unknown_filter_prints_is_no_output() -> None:
     """Neither is what a program says of its version."""
     claim = extract_claim(
         "Nothing at all is changed.\n\n```mlir\nfunc.func @f(%a: f32) -> f32 {\n  return %a : f32\n}\n```\n\n"
-        "```\n$ iree-opt --cse a.mlir | grep -c expand_shape\n0\n```\n\n"
+        "```\n$ iree-opt --cse a.mlir | grep -c -E '(expand)+_shape'\n0\n```\n\n"
         "iree-opt --version:\n\n```\nIREE, at 3\n```\n",
         "--cse does nothing",
     )

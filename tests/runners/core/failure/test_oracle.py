@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -313,6 +314,30 @@ def test_regions_count_where_the_testcase_prints_no_dispatches_yet() -> None:
     regions = "%0 = flow.dispatch.region -> (T) {\n}\n%2 = flow.dispatch.region -> (U) {\n}\n"
     assert judge(claim, Exited(code=0), stdout=regions).outcome is Outcome.MATCH
     assert judge(claim, Exited(code=0), stdout=f"{regions}%9 = flow.dispatch @a::@b").outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "left", "outcome"),
+    [
+        ("3 counted rows", "2 counted rows", "3", Outcome.MATCH),
+        ("3 counted rows", "2 counted rows", "2", Outcome.PASS),
+        ("3 counted rows", "2 counted rows", "7", Outcome.MATCH),
+        ("0 counted rows", "", "0", Outcome.MATCH),
+        ("0 counted rows", "", "640", Outcome.PASS),
+        ("3 counted rows", "", "1", Outcome.OTHER_FAILURE),
+        ("3 counted rows", "2 counted rows", "three", Outcome.OTHER_FAILURE),
+        ("3 counted rows", "2 counted rows", msgspec.UNSET, Outcome.OTHER_FAILURE),
+    ],
+)
+def test_counted_rows_are_compared_with_the_reported_number(
+    actual: str, expected: str, left: str | msgspec.UnsetType, outcome: Outcome
+) -> None:
+    """The unfiltered output, which also contains the number, does not count."""
+    step = StepResult(argv=("iree-opt",), ended=Exited(code=0), stdout="%3 = arith.addi\n2\n", filtered=left)
+    claim = Claim(kind=ClaimKind.COUNT, actual=actual, expected=expected)
+    ruling = classify_run(step.ended, [step], OracleContext(claim=claim, vocabulary=ALL_FAILURES))
+    assert explains_outcome(ruling.reason, ruling.outcome)
+    assert ruling.outcome is outcome
 
 
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:

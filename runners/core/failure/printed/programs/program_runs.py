@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from runners.core.failure.printed.filters import is_counting
 from runners.core.failure.printed.programs.program import MIN_OPERATIONS, Operation, number_values, read_operations
 from runners.core.protocol import Exited, Observation, Outcome, Plan, Testcase, Variant
 
@@ -41,6 +42,13 @@ def read_programs(runs: Sequence[Observation]) -> dict[str, Program]:
 def print_programs(runs: Sequence[Observation]) -> bool:
     """True if each run prints a whole program, in MLIR or in TVMScript, and runs of one build agree."""
     return bool(_read_each(runs, _read_script_or_mlir))
+
+
+def print_filtered(plan: Plan, runs: Sequence[Observation]) -> bool:
+    """True if the report's filters keep rows of the output of each run, and nothing is cut off."""
+    filters = plan.testcase.read_filters()
+    keeps = bool(filters) and not is_counting(filters)
+    return keeps and bool(runs) and all(seen.excerpt and not seen.excerpt.startswith(_CUT) for seen in runs)
 
 
 def list_posted(testcase: Testcase) -> list[str]:

@@ -21,6 +21,7 @@ from runners.core.failure.printed.programs.program_runs import (
     is_unjudged,
     list_posted,
     list_runs,
+    print_filtered,
     print_programs,
 )
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Reason
@@ -52,7 +53,8 @@ def mark_by_told_parts(plan: Plan, observations: Sequence[Observation]) -> tuple
     be good. Truncated output is not judged, because the part may be in the missing text.
     """
     runs = list_runs(plan, observations)
-    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not print_programs(runs):
+    is_readable = print_programs(runs) or print_filtered(plan, runs)
+    if plan.claim.kind is not ClaimKind.WRONG_RESULT or not any(map(is_unjudged, runs)) or not is_readable:
         return tuple(observations)
     printed = {seen.version: _flatten(seen.excerpt) for seen in runs}
     parts = read_parts(plan.claim)
