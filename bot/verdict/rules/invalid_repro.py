@@ -12,7 +12,7 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import name_all, name_releases, quote_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings.calls import CallDifference, OldNotation
-from runners.core.findings.kinds import KINDS, Blame, ControlEnd, Origin
+from runners.core.findings.kinds import KINDS, Blame, ControlEnd, Origin, Rule
 from runners.core.findings.questions import (
     explain_proof,
     fails_while_read,
@@ -22,7 +22,7 @@ from runners.core.findings.questions import (
     list_call_names,
 )
 from runners.core.findings.record import read_evidence
-from runners.core.findings.types import CallEvidence, KernelAccess
+from runners.core.findings.types import CallEvidence, KernelAccess, RuleEvidence
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -62,8 +62,15 @@ def _takes_newest(evidence: Evidence) -> bool:
 
 
 def is_taken_now(finding: Finding, evidence: Evidence) -> bool:
-    """True if the newest release supplies what the testcase lacks, or gives a meaning to the indices it passes."""
-    return _takes_newest(evidence) and (finding.kind is FindingKind.MISSING or _counts_back(finding))
+    """True if the newest release supplies what the testcase lacks, or accepts its indices or its model."""
+    lacks = finding.kind is FindingKind.MISSING
+    return _takes_newest(evidence) and (lacks or _counts_back(finding) or _refuses_model(finding))
+
+
+def _refuses_model(finding: Finding) -> bool:
+    """True for a model that breaks a rule of its format. An importer may accept more than the format."""
+    found = read_evidence(finding)
+    return isinstance(found, RuleEvidence) and found.rule is Rule.INVALID_MODEL
 
 
 def _counts_back(finding: Finding) -> bool:

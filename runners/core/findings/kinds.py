@@ -79,6 +79,8 @@ class ControlEnd(StrEnum):
     """It is clean with one content of its unwritten memory, and fails with another."""
     FILL_IS_PRINTED = "fill-is-printed"
     """Its output depends on its unwritten memory, and no output tells right from wrong."""
+    REFUSED = "refused"
+    """The checker of the input's own format refuses the input."""
     NOT_CLEAN = "not-clean"
     """It neither fails as reported nor is clean, and so is no proof."""
 
@@ -124,6 +126,7 @@ class Rule(StrEnum):
     ARGUMENT_ORDER = "argument-order"
     NOT_ASSOCIATIVE = "not-associative"
     CHANGES_VALUES = "changes-values"
+    INVALID_MODEL = "invalid-model"
 
 
 SHARED_MEMORY = "one memory for two arguments"

@@ -186,6 +186,8 @@ def explain_proof(finding: Finding) -> str:
             return proof.format(ends="prints another value")
         case ControlEnd.REACHES_CHECK:
             return proof.format(ends="runs to the check of its result")
+        case ControlEnd.REFUSED:
+            return "the checker of the model's own format, called before the import, refuses the model"
         case ControlEnd.FAILURE_GONE | ControlEnd.FILL_DECIDES:
             return proof.format(ends="runs cleanly")
         case _ as never:

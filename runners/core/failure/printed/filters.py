@@ -1,8 +1,8 @@
 """Read the filters that a report puts behind its command (``| grep -c x``). Pure.
 
 No filter runs as a program: the supervisor applies it while it reads the output. Only filters with an exact
-equivalent are read. A pattern of a stranger may make a search with repetitions exponential, so a pattern is split into
-pieces without repetition, which are searched one after another. The time is linear in the output.
+equivalent are read. A pattern of a stranger may make a search with repetitions exponential. So a pattern is split
+into pieces without repetition, which are searched one after another. The time is linear in the output.
 """
 
 from __future__ import annotations

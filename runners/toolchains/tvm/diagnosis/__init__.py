@@ -15,6 +15,7 @@ from runners.toolchains.tvm.diagnosis.rules.argument_order import check_argument
 from runners.toolchains.tvm.diagnosis.rules.block_access import check_block_access
 from runners.toolchains.tvm.diagnosis.rules.dataflow_outputs import check_dataflow_outputs
 from runners.toolchains.tvm.diagnosis.rules.documented_changes import check_documented_changes
+from runners.toolchains.tvm.diagnosis.rules.invalid_model import check_model
 from runners.toolchains.tvm.diagnosis.rules.live_argument import check_live_argument
 from runners.toolchains.tvm.diagnosis.rules.missing_init import check_missing_init
 from runners.toolchains.tvm.diagnosis.rules.parallel_writes import check_parallel_writes
@@ -23,6 +24,7 @@ from runners.toolchains.tvm.diagnosis.rules.switched_off import check_switches
 DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_model),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),
