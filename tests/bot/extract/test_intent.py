@@ -160,6 +160,20 @@ tvm.TVMError: codegen_c.cc:10: unknown intrinsic gelu
 
 
 @pytest.mark.parametrize(
+    ("title", "says", "intent"),
+    [
+        ("Packing after the last update", "Our models are not compiling any more. Anyone else?", Intent.FAILURE),
+        ("Packing stopped compiling after the last update", "Anyone else seeing that?", Intent.FAILURE),
+        ("Packing after the last update", "Is it meant to be a pass of its own?", Intent.QUESTION),
+    ],
+)
+def test_a_failure_that_is_told_in_words_is_a_report_whatever_it_asks_at_the_end(
+    title: str, says: str, intent: Intent
+) -> None:
+    assert _read(title, says) is intent
+
+
+@pytest.mark.parametrize(
     ("says", "intent"),
     [
         ("I compile a network of mine, but get an error:", Intent.FAILURE),

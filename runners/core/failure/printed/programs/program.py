@@ -51,7 +51,7 @@ def compare_programs(printed: str, *, actual: str, expected: str) -> Reading | N
     is_wrong, is_right = _occurs(wrong, seen), _occurs(right, seen)
     if is_wrong is not is_right:
         return Reading.WRONG if is_wrong else Reading.RIGHT
-    if is_wrong or right:
+    if is_wrong or right or any(_GAP in operation for operation in wrong):
         return Reading.UNKNOWN
     if _count_names(wrong, seen) == 1:
         return Reading.CHANGED
@@ -127,9 +127,39 @@ def _count_names(part: Sequence[Operation], whole: Sequence[Operation]) -> int:
 
 def _occurs(part: Sequence[Operation], whole: Sequence[Operation]) -> bool:
     """True if ``whole`` contains the operations of ``part`` in succession."""
-    numbered = number_values(part)
     places = _find_names([name for name, *_ in part], [name for name, *_ in whole])
-    return bool(part) and any(number_values(whole[at : at + len(part)]) == numbered for at in places)
+    return bool(part) and any(_is_same(part, whole[at : at + len(part)]) for at in places)
+
+
+def _is_same(quoted: Sequence[Operation], printed: Sequence[Operation]) -> bool:
+    """True if two programs differ only in the names of values, and in what the quoted one leaves out.
+
+    Results of an operation and arguments of a block are new values, even if another region uses the same names.
+    """
+    names: dict[str, str] = {}
+    back: dict[str, str] = {}
+    for mine, other in zip(quoted, printed, strict=True):
+        for one, two in _pair_words(mine, other) or [("", "different")]:
+            name, shown = one.removeprefix(_MADE), two.removeprefix(_MADE)
+            if (name != one or mine[0] == "^") and name.startswith("%"):
+                names[name], back[shown] = shown, name
+            if name.startswith("%") and shown.startswith("%"):
+                if names.setdefault(name, shown) != shown or back.setdefault(shown, name) != name:
+                    return False
+            elif one != two:
+                return False
+    return True
+
+
+def _pair_words(quoted: Operation, printed: Operation) -> list[tuple[str, str]] | None:
+    """Return the words of two operations in pairs. A gap in the quoted one stands for any words. None if they differ
+    in their number."""
+    begin = quoted.index(_GAP) if _GAP in quoted else len(quoted)
+    end = quoted[::-1].index(_GAP) if _GAP in quoted else 0
+    if len(printed) < begin + end or (len(printed) != len(quoted) and _GAP not in quoted):
+        return None
+    shown = (*printed[:begin], *printed[len(printed) - end :])
+    return list(zip((*quoted[:begin], *quoted[len(quoted) - end :]), shown, strict=True))
 
 
 def _find_names(names: Sequence[str], among: Sequence[str]) -> list[int]:
@@ -156,6 +186,8 @@ def number_values(operations: Sequence[Operation]) -> list[Operation]:
     return numbered
 
 
+_GAP = "…"
+"""A part of an operation that a report leaves out: ``layout(...)``."""
 _MADE = "%="
 """Prefix of the name of a result: ``%=%0``."""
 
@@ -194,7 +226,7 @@ _VALUE = re.compile(r"%[\w$.-]+")
 _ATTRIBUTE = re.compile(r"(?<![%@#\w.$-])[A-Za-z_][\w.]*(?:\s*=(?!=)|(?=\())")
 """The name of an attribute, ``values = dense<1>`` or ``values(dense<1>)``, or of a group of operands, ``ins(…)``."""
 _WORD = re.compile(
-    r'"[^"\n]*"|%[\w$.-]+|[@#^][\w$.-]+|0x[0-9A-Fa-f]+|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[A-Za-z_][\w.$-]*'
+    r'"[^"\n]*"|\.{3}|…|%[\w$.-]+|[@#^][\w$.-]+|0x[0-9A-Fa-f]+|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[A-Za-z_][\w.$-]*'
 )  # fmt: skip
 _CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+|true|false|True|False|[-+]?(?:nan|inf)")
 _SHORT = {"return": "func.return", "call": "func.call"}
@@ -234,6 +266,8 @@ def _list_words(row: str) -> Iterator[str]:
 
 def _normalize(word: str) -> str:
     """Return one text for all notations of a constant: ``1.000000e+00`` is ``1``, and truth values are lower case."""
+    if word == "...":
+        return _GAP
     if word in ("True", "False"):
         return word.lower()
     try:

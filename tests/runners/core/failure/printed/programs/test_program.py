@@ -63,6 +63,22 @@ def test_another_program_is_not_the_reported_one(old: str, new: str, reading: Re
     assert compare(NEW.replace(old, new)) is reading
 
 
+@pytest.mark.parametrize(
+    ("quoted", "reading"),
+    [
+        ("%c = tosa.mul %a, ... : tensor<4xi8>\n  %d = tosa.abs %c", Reading.WRONG),
+        ("%c = tosa.mul ... : (tensor<4xi8>) -> tensor<4xi8>\n  %d = tosa.abs %c", Reading.WRONG),
+        ("%c = tosa.mul %a, ... : tensor<4xi8>\n  %d = tosa.abs %a", Reading.UNKNOWN),
+        ("%c = tosa.mul %a, %b, ... : tensor<4xi8>\n  %d = tosa.abs %b", Reading.UNKNOWN),
+    ],
+)
+def test_a_gap_inside_a_quoted_operation_stands_for_any_words(quoted: str, reading: Reading) -> None:
+    """A program with another part beside the gap is not known to be another one."""
+    whole = "func.func @f(%a: tensor<4xi8>) -> tensor<4xi8> {\n  %c = tosa.mul %a, %s shift(5) : tensor<4xi8>\n"
+    whole += "  %d = tosa.abs %c : tensor<4xi8>\n  return %d : tensor<4xi8>\n}"
+    assert compare(whole, actual=quoted) is reading
+
+
 def test_the_expected_constant_stands_for_the_expected_program() -> None:
     """`should be 1` of a program with one constant."""
     assert compare(NEW.replace("-1", "1"), expected="1") is Reading.RIGHT
