@@ -512,6 +512,8 @@ def _describe_moved_name(evidence: MovedEvidence) -> str:
             return f"{version} does not know {name}"
         case Moved.NEEDED:
             return f"{version} reads this input only with {name}"
+        case Moved.ELSEWHERE:
+            return f"{version} runs the pass {name} on functions only"
         case None:
             raise UnknownShapeError
         case never:

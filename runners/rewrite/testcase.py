@@ -21,7 +21,7 @@ from runners.core.toolchain.guest import is_launch_step
 from runners.core.toolchain.rewriting import Idioms
 from runners.rewrite.names import Names, Rename, build_names
 from runners.rewrite.python import port_python
-from runners.rewrite.text import NameChange, Unportable, port_mlir, port_steps
+from runners.rewrite.text import NameChange, Unportable, place_passes, port_mlir, port_steps
 from runners.toolchains import find_toolchain
 
 
@@ -69,6 +69,8 @@ def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain, said: 
     try:
         flags = (*names.flags, *_read_misspelt(toolchain, idioms, said))
         steps, changes = port_steps(testcase.steps, testcase.files, flags, idioms)
+        steps, placed = place_passes(steps, testcase.files, idioms, said[-MAX_SAID_CHARS:])
+        changes += placed
         done = [_locate_change(change, f"step {change.line}") for change in changes]
         files = dict(testcase.files)
         for name, text in testcase.files.items():

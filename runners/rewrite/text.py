@@ -48,6 +48,18 @@ def port_steps(
     return ported, changes
 
 
+def place_passes(steps: Steps, files: Mapping[str, str], idioms: Idioms, said: str) -> tuple[Steps, list[NameChange]]:
+    """Write the passes of each step where the release runs them, as its messages ``said`` require."""
+    changes: list[NameChange] = []
+    placed = list(steps)
+    for number, step in enumerate(steps, 1):
+        new = idioms.place_passes(step, files, said) if idioms.place_passes is not None and said else None
+        if new is not None:
+            changes.append(NameChange(line=number, old=" ".join(step), new=" ".join(new), notation=True))
+            placed[number - 1] = new
+    return tuple(placed), changes
+
+
 def _add_needed_flags(
     step: tuple[str, ...], files: Mapping[str, str], idioms: Idioms, number: int, changes: list[NameChange]
 ) -> tuple[str, ...]:

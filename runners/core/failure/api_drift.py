@@ -71,6 +71,8 @@ def find_drift(
                 if entry is not None and (entry.listed or _is_missing_in(version, entry))
                 else Drift(name=shown, successor=None, why=f"no {shown} in {version}", version=version)
             )
+    if (unplaced := _find_unplaced(text, testcase, toolchain.FAILURES, version)) is not None:
+        return unplaced
     drifts = (_find_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
     return next((drift for drift in drifts if drift is not None), None)
 
@@ -121,6 +123,17 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
     successor = retired.successor(found["text"])
     why = f'{retired.notation} ("{found["text"]}") are no longer accepted; they are replaced by {successor}'
     return Drift(name=found["text"], successor=successor, why=why)
+
+
+def _find_unplaced(text: str, testcase: Testcase, vocabulary: FailureVocabulary, version: str) -> Drift | None:
+    """Return the pass of a command that the build does not run where the command has it."""
+    words = "".join(re.sub(r"[^a-z0-9]", "", word.lower()) for step in testcase.steps for word in step)
+    for found in (one for pattern in vocabulary.unplaced_passes for one in pattern.finditer(text)):
+        name = found["name"].removesuffix("Pass")
+        if re.sub(r"[^a-z0-9]", "", name.lower()) in words:
+            why = f"{version} does not run the pass {name} on {found['on']}"
+            return Drift(name=name, successor=None, why=why, moved=Moved.ELSEWHERE, version=version)
+    return None
 
 
 def _describe_entry(entry: DriftEntry, version: str) -> Drift:

@@ -165,6 +165,8 @@ class Moved(StrEnum):
     """The build of `MovedEvidence.moved_in` lacks the name. No other build is known."""
     NEEDED = "needed"
     """The build of `MovedEvidence.moved_in` needs the flag to read the input. Other builds do not."""
+    ELSEWHERE = "elsewhere"
+    """The build of `MovedEvidence.moved_in` runs the pass on functions, and not on the module."""
 
 
 class Cause(StrEnum):

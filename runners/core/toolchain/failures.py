@@ -132,6 +132,8 @@ class FailureVocabulary:
     subjects: tuple[re.Pattern[str], ...] = ()
     """The name of the operator in a message: the only group of the pattern that matched."""
 
+    unplaced_passes: tuple[re.Pattern[str], ...] = ()
+    """Messages about a pass that a build does not run on an operation: groups ``name`` (of its class) and ``on``."""
     missing_names: tuple[re.Pattern[str], ...] = ()
     """Messages about a name, flag or option that a build lacks, with the group ``name``."""
     left_out_assertions: tuple[re.Pattern[str], ...] = ()

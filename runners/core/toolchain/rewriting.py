@@ -216,6 +216,8 @@ class Idioms:
     """The testcase's files → a dialect in them that the release cannot read. Empty if it reads them all."""
     port_pipeline: Callable[[str], str] | None = None
     """The text of a pass pipeline → the same pipeline in the release's syntax."""
+    place_passes: Callable[[Sequence[str], Mapping[str, str], str], tuple[str, ...] | None] | None = None
+    """Step, files and the messages of the release → the call with its passes where the release runs them."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
     """MLIR → the same operations in the release's notation, and each change."""
 

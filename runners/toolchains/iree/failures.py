@@ -7,6 +7,12 @@ import re
 from runners.core.toolchain.failures import DEVICES, FailureVocabulary, Relay, Sign, sign_of_missing_device
 from runners.core.toolchain.products import Product
 
+UNPLACED = re.compile(
+    r"unable to schedule pass '(?:[\w-]{1,80}::){0,4}(?P<name>\w{1,120})' on a PassManager intended to run on"
+    r" '(?P<on>[\w.]{1,60})'"
+)
+"""A pass that works on any function-like operation, in a pipeline of a module."""
+
 STATUS_CODES = (
     *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"),
     *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
@@ -98,6 +104,7 @@ FAILURES = FailureVocabulary(
         re.compile(r"while invoking native function hal\.buffer_view\.assert"),
         re.compile(r"\bno function `[^`\n]{1,200}` exported by module"),
     ),
+    unplaced_passes=(UNPLACED,),
     missing_names=(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),

@@ -22,6 +22,7 @@ from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
 from runners.toolchains.iree.input_types import find_unread_dialect, list_input_flags
 from runners.toolchains.iree.notations import port_notations
+from runners.toolchains.iree.placed_passes import place_passes
 
 BACKENDS = {
     "llvm-cpu": ("llvm-cpu", "local-task"),
@@ -123,6 +124,7 @@ def find_idioms(version: str) -> Idioms:
         find_unread_dialect=lambda files: find_unread_dialect(files, version),
         list_needed_flags=lambda step, files: list_input_flags(step, files, version),
         port_pipeline=_anchor_pipeline,
+        place_passes=place_passes,
         proposed_flag=_PROPOSED_FLAG,
     )
 
