@@ -20,7 +20,7 @@ _DEFINES = re.compile(rf"^\s*({VALUE})\s*=\s")
 _DEFINITION = re.compile(r"(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*[=:]")
 _FUNCTION = re.compile(r"^\s*(?:\w+\.)?func\b.*@")
 _RETURN = re.compile(r"^(\s*)((?:\w+\.)?return)\s+%[^\n]*$")
-_LOCATION = re.compile(r"\s*\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
+_LOCATION = re.compile(r"(?<!\s)\s*\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
 _MOST_DEPTH = 8
 _MOST_GUESSES = 40
 

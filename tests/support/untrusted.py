@@ -39,12 +39,15 @@ from runners.core.failure.missing_device import find_device_trouble, find_missin
 from runners.core.failure.normalize import make_readable, normalize_message
 from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import find_exception_before_crash, parse_signature
+from runners.core.failure.printed.filters import describe_pipe, read_pipe
 from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.programs.told_parts import read_parts
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.failure.tensor_difference import read_tensors
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings
+from runners.guest.probe.filters import Filtered
+from runners.minimization.mlir import reduce_mlir
 from runners.probe.guest_records import StepRecord, build_record, read_records
 from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import ALL_FAILURES, TOOLCHAINS, find_toolchain
@@ -55,6 +58,8 @@ from runners.toolchains.iree.diagnosis.rules.computed_operands import find_compu
 from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_rule
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
+from runners.toolchains.iree.placed_passes import place_passes
+from runners.toolchains.tvm.diagnosis.rules.invalid_model import find_import
 from runners.toolchains.tvm.diagnosis.rules.live_argument import find_live_argument
 from tests.bot.extract.reading import make_issue
 
@@ -151,6 +156,16 @@ def _read_hang(text: str) -> object:
     return build_record(record, TVM.GUEST, script="a.py")
 
 
+def _filter_output(text: str) -> None:
+    pipe = read_pipe("2>&1 | grep -i 'a.*b.*a.*[%0]' | grep -v x | tail -100")
+    assert pipe is not None
+    filtered = Filtered(describe_pipe(pipe), SIZE)
+    for stream in (1, 2):
+        filtered.add(stream, text.encode())
+    filtered.finish()
+    read_pipe(f"| grep {text[:400]}")
+
+
 READERS: Mapping[str, Reader] = {
     "extract TVM's issue": lambda text: extract(make_issue(text, "[Bug] tvm wrong result")),
     "extract IREE's issue": lambda text: extract(make_issue(text, "iree-compile crashes")),
@@ -224,6 +239,12 @@ READERS: Mapping[str, Reader] = {
     "port of Python": lambda text: port_testcase(make_program(text), "0.27.0", TVM),
     "retarget": lambda text: retarget_testcase(make_program(text), "cuda"),
     "own checks": lambda text: has_own_check(make_program(text)),
+    "smaller MLIR": lambda text: reduce_mlir(text, lambda _: False),
+    "filtered output": _filter_output,
+    "imported model": lambda text: find_import(make_program(f"from_onnx(m)\n{text}")),
+    "placed passes": lambda text: place_passes(
+        ("iree-opt", "a.mlir", f"--pass-pipeline={text}"), {"a.mlir": text}, text
+    ),
 }
 """Readers of the words of an issue, a comment, a settings file, a guest or a compiler."""
 
