@@ -178,7 +178,7 @@ class Repro:
 
     filters: str = ""
     """The filters behind the last command of the report, as shell text: ``| grep x | head -1``. They are shown with
-    the command, and never run here."""
+    the command. `Testcase.filters` has those that are applied to the output."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -291,6 +291,7 @@ _RULES = {
     Rule.ARGUMENT_ORDER: "has the order of {of}, and the function takes its parameters in the order of definition",
     Rule.SAFEGUARD_OFF: "switches a safeguard of the compiler off by {of}, and does not keep its conditions",
     Rule.INVALID_MODEL: "breaks a rule of ONNX, whose own checker refuses the model: {of}",
+    Rule.UNFIT_SHAPES: "takes {of}, whose declared shapes do not fit",
     Rule.CHANGES_VALUES: "changes values or arguments by definition, as its documentation says",
     Rule.CAST_OUT_OF_RANGE: "casts values of {of} that the integer type cannot hold",
     Rule.EQUAL_INDICES: "promises distinct indices, and {of} holds equal ones",

@@ -219,11 +219,18 @@ def _may_be_result(sentence: str, value: re.Match[str]) -> bool:
     """
     if value["bare"] and _ARGUMENTS.search(sentence[max(0, value.start() - 30) : value.start() + 1]):
         return False
-    if value["bare"] and _NO_RESULT_BEFORE.search(sentence[max(0, value.start() - 30) : value.start()]):
+    before = sentence[max(0, value.start() - 40) : value.start()]
+    if value["bare"] and _NO_RESULT_BEFORE.search(before) and not _SIZE_OF_RESULT.search(before):
         return False
     return bool(_HAS_VALUE.search(_get_text(value)))
 
 
+_SIZE_OF_RESULT = re.compile(
+    r"\b(?:expect(?:ed|s|ing)?|want(?:ed)?|correct|right|output|result(?:ing)?|got|gets?|gives?|returns?|prints?)"
+    r"(?: (?:an?|the|output|result))? (?:shape|size|length)(?: (?:is|was|of))?\s{0,2}$",
+    re.I,
+)
+"""Words before the size of a result, which is itself the reported value."""
 _ARGUMENTS = re.compile(r"(?<!array)(?<!tensor)(?<=\w)\([-+\d]?$", re.I)
 """Up to the first character of a value: ``(`` of ``f(1, 2)``, or ``f(1``. ``array([1, 2])`` is printed."""
 _NO_RESULT_BEFORE = re.compile(

@@ -86,8 +86,8 @@ class ToolCall:
     stdout: str = ""
     """The file redirected to; ``|`` for the next program in a pipe."""
     filters: str = ""
-    """The filters behind the program, as shell text: ``2>&1 | grep x | head -1``. They never run here. The comment
-    shows them with the command, so that a reader gets the output that the report quotes."""
+    """The filters behind the program, as shell text: ``2>&1 | grep x | head -1``. They never run as
+    programs. The comment shows them with the command, so that a reader gets the output that the report quotes."""
     ignored: tuple[str, ...] = ()
     """Words before the program that are left out: environment variables, wrappers."""
     cut: str = ""

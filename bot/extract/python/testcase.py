@@ -155,7 +155,11 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     given = _find_given_files(parsed.pieces, program.missing)
     spans += [make_span(name, piece) for name, piece in given.items()]
     repairs = (*repairs, *(Repair(kind="name-input", detail=name) for name, piece in given.items() if not piece.name))
-    missing = tuple(one for one in (*program.missing, *driver) if one.kind != "file" or one.name not in given)
+    missing = tuple(
+        one
+        for one in (*program.missing, *driver)
+        if not (one.kind == "file" and one.name in given) and not _is_reported_as_missing(one, parsed)
+    )
     testcase = _make_testcase(replace(program, code=code), toolchain)
     unquoted = claim.kind is ClaimKind.ERROR and claim.signature is None
     if unquoted and not calls_it_an_error(parsed.issue.title) and find_printed_rows(testcase):
@@ -177,6 +181,21 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
         device=choose_device(toolchain, devices),
         controls=tuple(_make_testcase(control, toolchain) for control in controls),
     )
+
+
+def _is_reported_as_missing(part: Missing, parsed: ParsedIssue) -> bool:
+    """True for an undefined name that a quoted failure is about: ``Undefined variable: x``."""
+    if part.kind != "name":
+        return False
+    name = re.escape(part.name)
+    message = re.compile(
+        rf"undefined (?:variable|name):? ['\"`]?{name}(?!\w)|name ['\"`]{name}['\"`] is not defined", re.I
+    )
+    quoted = (piece.text for piece in parsed.pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK))
+    return any(message.search(text[:MAX_QUOTED]) for text in quoted)
+
+
+MAX_QUOTED = 20_000
 
 
 def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Collection[str]) -> Iterator[Missing]:

@@ -80,7 +80,7 @@ class ControlEnd(StrEnum):
     FILL_IS_PRINTED = "fill-is-printed"
     """Its output depends on its unwritten memory, and no output tells right from wrong."""
     REFUSED = "refused"
-    """The checker of the input's own format refuses the input."""
+    """A check that does not use the compiler refuses the input."""
     NOT_CLEAN = "not-clean"
     """It neither fails as reported nor is clean, and so is no proof."""
 
@@ -127,6 +127,7 @@ class Rule(StrEnum):
     NOT_ASSOCIATIVE = "not-associative"
     CHANGES_VALUES = "changes-values"
     INVALID_MODEL = "invalid-model"
+    UNFIT_SHAPES = "unfit-shapes"
 
 
 SHARED_MEMORY = "one memory for two arguments"

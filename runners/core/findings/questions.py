@@ -187,7 +187,7 @@ def explain_proof(finding: Finding) -> str:
         case ControlEnd.REACHES_CHECK:
             return proof.format(ends="runs to the check of its result")
         case ControlEnd.REFUSED:
-            return "the checker of the model's own format, called before the import, refuses the model"
+            return "a check that does not use the compiler refuses it, too"
         case ControlEnd.FAILURE_GONE | ControlEnd.FILL_DECIDES:
             return proof.format(ends="runs cleanly")
         case _ as never:

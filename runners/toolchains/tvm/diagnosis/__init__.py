@@ -20,11 +20,13 @@ from runners.toolchains.tvm.diagnosis.rules.live_argument import check_live_argu
 from runners.toolchains.tvm.diagnosis.rules.missing_init import check_missing_init
 from runners.toolchains.tvm.diagnosis.rules.parallel_writes import check_parallel_writes
 from runners.toolchains.tvm.diagnosis.rules.switched_off import check_switches
+from runners.toolchains.tvm.diagnosis.rules.unfit_shapes import check_shapes
 
 DIAGNOSERS: Sequence[Diagnoser] = (
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_numpy_casts),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_call),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_model),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_shapes),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_dataflow_outputs),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
     Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_missing_init),

@@ -27,6 +27,7 @@ from bot.extract.claim.value_sentences import ValuePair, find_printed_values, fi
         ("Instead of 4 it returns 5.", "5", "4"),
         ("The result is 4xf32=8 -NAN 9 2 where 4xf32=8 1 9 2 is right.", "4xf32=8 -NAN 9 2", "4xf32=8 1 9 2"),
         ("It prints 7 3 instead of 3 7.", "7 3", "3 7"),
+        ("Expand a (3,1) tensor to [1,3], expected shape (1,3) and tvm gives (3, 3).", "(3, 3)", "(1,3)"),
     ],
 )
 def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expected: str) -> None:

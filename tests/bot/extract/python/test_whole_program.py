@@ -359,3 +359,24 @@ def test_a_whole_script_is_the_program_whatever_the_words_above_it() -> None:
     assert not found.missing
     assert "create_prim_func" in found.testcase.files["repro.py"]
     assert found.claim.actual == 'B[v_i] = T.call_pure_extern("float32", "__expf", A[v_i])'
+
+
+UNDEFINED = """import tvm
+from tvm.script import tir as T
+
+@T.prim_func
+def f(a: T.int32):
+    T.evaluate(a * scale)
+print(f)
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"), [("Undefined variable: scale", []), ("Check failed: n", [("name", "scale")])]
+)
+def test_a_name_that_the_quoted_error_calls_undefined_is_not_asked_for(
+    said: str, lacks: list[tuple[str, str]]
+) -> None:
+    """The report is about that error."""
+    text = f"It points at the wrong line:\n\n```python\n{UNDEFINED}```\n\n```\nerror: {said}\n --> a.py:2\n```\n"
+    assert list_missing(extract_repro(text)) == lacks
