@@ -105,6 +105,11 @@ TITLE_MARKS = (
     _mark(Intent.BUILD, 4, r"\[(?:ci|ci problem|flaky test|build|cmake|docker)\]"),
 )
 
+_BUILDS_CHECKOUT = (
+    r"\bpip3? install (?:-[\w-]+ ){0,8}\.(?:/[\w/.-]*)?(?:[\s`]|$)|\bcmake (?:-\S{1,200} ){0,20}\.\.(?:[\s`]|$)"
+)
+"""A command by which the compiler is built in a checkout, and installed from it."""
+
 REQUEST = re.compile(
     rf"{_TAG}(?:add|support|implement|allow|enable|consider|introduce|provide|extend|expose)\b", re.I
 )
@@ -228,6 +233,7 @@ PROSE_MARKS = (
         r"\b(?:build(?:ing)?|compil(?:e|ing)) (?:\w+ )?from source\b|\bcmake\b|\bninja\b"
         r"|\bbazel\b",
     ),
+    _mark(Intent.BUILD, 3, _BUILDS_CHECKOUT),
 )  # fmt: skip
 
 OUTPUT_MARKS = (
@@ -245,12 +251,7 @@ OUTPUT_MARKS = (
         r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution"
         r"|pip['’]s dependency resolver|ResolutionImpossible)",
     ),
-    # the compiler is built in a checkout, and installed from it
-    _mark(
-        Intent.BUILD,
-        4,
-        r"\bpip3? install (?:-[\w-]+ ){0,8}\.(?:/[\w/.-]*)?(?:\s|$)|\bcmake (?:-\S{1,200} ){0,20}\.\.(?:\s|$)",
-    ),
+    _mark(Intent.BUILD, 4, _BUILDS_CHECKOUT),
     # what pip prints around the output of a package's own build
     _mark(Intent.BUILD, 4, r"^\s*(?:\[end of output\]\s*$|(?:× |error: )?subprocess-exited-with-error\b|╰─>)"),
     _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
