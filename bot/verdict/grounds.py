@@ -28,6 +28,7 @@ class Ground(StrEnum):
 
     SEEN_ONCE = "seen-once"
     UNQUOTED = "unquoted"
+    UNQUOTED_ELSEWHERE = "unquoted-elsewhere"
     NOT_AS_REPORTED = "not-as-reported"
     BUILD_NOT_NAMED = "build-not-named"
     BUILD_NOT_HERE = "build-not-here"
@@ -91,6 +92,7 @@ MEANINGS = {
     Ground.NO_ANSWER: "the runs leave the question open",
     Ground.SEEN_ONCE: "no build was run twice",
     Ground.UNQUOTED: "the report quotes no failure to compare with",
+    Ground.UNQUOTED_ELSEWHERE: "the report quotes no failure to compare with, and its build was not run",
     Ground.NOT_AS_REPORTED: "no run fails as reported",
     Ground.BUILD_NOT_NAMED: "the report names no build that could be run",
     Ground.BUILD_NOT_HERE: "the build that the report names is not available",

@@ -12,7 +12,7 @@ from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import COMPILER_DIAGNOSTIC, OUTPUT
 from runners.core.failure.outcomes import is_rejected
 from runners.core.failure.parse import NATIVE
-from runners.core.protocol import ClaimKind, Observation, Outcome, Signature, Variant
+from runners.core.protocol import ANY_ERROR, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.toolchains import find_toolchain
 
@@ -172,7 +172,7 @@ def find_wished_error(evidence: Evidence, version: str) -> str | None:
     claim = evidence.plan.claim
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
     types = {"" if seen.signature is None else seen.signature.type for seen in runs}
-    any_is_right = bool(claim.wished) and claim.kind is ClaimKind.CRASH
+    any_is_right = ANY_ERROR in claim.wished and claim.kind is ClaimKind.CRASH
     if not types or not (any_is_right or types <= set(claim.wished)):
         return None
     return _quote_refusal(evidence, version)

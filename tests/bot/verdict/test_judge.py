@@ -1086,7 +1086,7 @@ def test_a_check_of_the_testcase_tells_how_the_error_looks() -> None:
     """Such a report needs no quoted message, and another output of the newest release changes nothing."""
     claim = Claim(kind=ClaimKind.ERROR)
     runs = [observe(version, P, excerpt=version) for version in ("1.1", "1.3")]
-    unquoted = msgspec.structs.replace(PLAN, claim=claim)
+    unquoted = msgspec.structs.replace(PLAN, claim=claim, reported="1.1")
     checked = msgspec.structs.replace(unquoted, checks_itself=True)
     assert judge(evidence((None,) * 4, *runs, plan=checked)).kind is VerdictKind.NOT_REPRODUCED
     assert judge(evidence((None,) * 4, *runs, plan=unquoted)).kind is VerdictKind.INCONCLUSIVE
@@ -1868,9 +1868,13 @@ def test_a_program_that_may_lack_its_end_can_fail_but_is_never_clean(
 
 def test_clean_runs_weigh_less_where_only_words_tell_of_an_error() -> None:
     quoted = evidence((P, P, P, P))
-    claim = msgspec.structs.replace(PLAN.claim, kind=ClaimKind.ERROR, signature=None)
-    told = replace(quoted, plan=msgspec.structs.replace(PLAN, claim=claim))
+    claim = msgspec.structs.replace(PLAN.claim, kind=ClaimKind.ERROR, signature=None, versions=("1.1",))
+    told = replace(quoted, plan=msgspec.structs.replace(PLAN, claim=claim, reported="1.1"))
     assert judge(told).leaning is VerdictKind.NOT_REPRODUCED
+    unnamed = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(claim, versions=()), reported=None)
+    elsewhere = judge(replace(quoted, plan=unnamed))
+    assert elsewhere.kind is VerdictKind.NOT_REPRODUCED
+    assert Ground.UNQUOTED_ELSEWHERE in elsewhere.grounds
     assert judge(told).confidence < judge(quoted).confidence
 
 

@@ -74,7 +74,9 @@ def judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return answer
     exact = runs.reported is not None and not evidence.is_dated()
     not_named = () if exact else (Ground.BUILD_NOT_NAMED,)
-    unquoted = (Ground.UNQUOTED,) if _quotes_no_error(evidence) else ()
+    # A clean run of the reported build contradicts the report: without a quoted failure, the run may have missed it.
+    lacks = Ground.UNQUOTED if exact else Ground.UNQUOTED_ELSEWHERE
+    unquoted = (lacks,) if _quotes_no_error(evidence) else ()
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         (Ground.CLEAN, *not_named, *unquoted),

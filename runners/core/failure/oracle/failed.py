@@ -26,7 +26,7 @@ from runners.core.failure.oracle.told import MIN_WORDS, is_described, is_same_fa
 from runners.core.failure.parse import NATIVE, find_exception_before_crash, is_relay, parse_signature
 from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.reading import Reading
-from runners.core.protocol import Claim, ClaimKind, Ended, Exited, Outcome, Reason, Signature, StepResult
+from runners.core.protocol import ANY_ERROR, Claim, ClaimKind, Ended, Exited, Outcome, Reason, Signature, StepResult
 from runners.core.toolchain.failures import FailureVocabulary
 
 STATUS = "exit code "
@@ -214,7 +214,7 @@ def _prints_quoted_values(failure: Failure) -> Classification | None:
 def _ends_as_wished(failure: Failure) -> Classification | None:
     """Answer if the run ends with an error that the report asks for, in place of no error or of a crash."""
     claim = failure.claim
-    asks = claim.kind is ClaimKind.ACCEPTED or (claim.kind is ClaimKind.CRASH and bool(claim.wished))
+    asks = claim.kind is ClaimKind.ACCEPTED or (claim.kind is ClaimKind.CRASH and ANY_ERROR in claim.wished)
     if not asks or not _is_missed_error(failure):
         return None
     why = f"refuses it, as the report expects: {describe_type(failure.seen.type)}"
