@@ -118,8 +118,8 @@ _RAISED = re.compile(
 def _find_told_message(title: str, document: Document) -> Signature | None:
     """Return the failure whose message a sentence quotes: ``a ValueError occurs with the message "no such axis"``.
 
-    The paragraph names the exception above the message, else the title does. A title such as
-    ``ValueError: wrong axis check`` has the reporter's words in place of the exception's message.
+    The paragraph names the exception above the message, else the title does. A verifier or a parser raises none. A
+    title such as ``ValueError: wrong axis check`` has the reporter's words in place of the exception's message.
     """
     in_title = _EXCEPTION.findall(title)[:1]
     for prose in document.prose:
@@ -130,6 +130,9 @@ def _find_told_message(title: str, document: Document) -> Signature | None:
             before = prose.text[max(0, found.start() - MAX_BEFORE) : found.start()]
             named = [*in_title, *_EXCEPTION.findall(before)[-1:]]
             wished = _WISH.search(before.rpartition(". ")[2])
+            is_diagnostic = found["checker"] is not None and not (named or _EXCEPTION.match(message))
+            if is_diagnostic and not wished and len(message.split()) >= _FEWEST_WORDS:
+                return Signature(type=COMPILER_DIAGNOSTIC, message=message)
             if named and not wished and len(message.split()) >= _FEWEST_WORDS:
                 text = f"{named[-1]}: {message}"
                 return parse_signature(text, ALL_FAILURES) or Signature(type=named[-1], message=message)
@@ -183,7 +186,9 @@ _RATHER_THAN_RAISING = re.compile(
 
 
 _TOLD_MESSAGE = re.compile(
-    r"\bmessages?\b(?:[ \n]+(?:is|was|says|reads|saying|stating|like|of|as follows))?[ \n]*[:,]?[ \n]*"
+    r"\b(?:messages?\b(?:[ \n]+(?:is|was|says|reads|saying|stating|like|of|as follows))?"
+    r"|(?P<checker>verifier|parser)[ \n]+(?:says|said|complains|reports|fails with|rejects (?:it|this) with))"
+    r"[ \n]*[:,]?[ \n]*"
     r"(?:`{1,2}|[\"“])(?P<message>[^`\"“”]{1,600})[`\"”]"
 )
 _EXCEPTION = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w{0,60}\.){0,6}([A-Z]\w{0,60}(?:Error|Exception))\b")

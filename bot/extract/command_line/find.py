@@ -134,9 +134,12 @@ _PLAIN_WORD = re.compile(r"[A-Za-z][a-z'’]*[.,:;!?]*$")
 
 
 _STEP = re.compile(
-    rf"^(?:[-*>] |\d{{1,2}}[.)] )?(?:(?:then |and )?(?:run|execute|call|try):? (?=\S*{TOOL_PREFIX}))?", re.I
+    r"^(?:[-*>] |\d{1,2}[.)] )?(?:(?:(?:then |and )?(?:run|execute|call|try):?"
+    r"|(?:to (?:run|reproduce|repro)|commands?(?: line)?|cmd|repro(?:duce)?(?: with)?|invocation|(?:i )?ran|run with)"
+    rf"(?: it| this| that)?:) (?=\S*{TOOL_PREFIX}))?",
+    re.I,
 )
-"""The words before a command in a list of steps."""
+"""The words before a command in a list of steps, or its label: ``To run:``."""
 
 
 _IN_PARENTHESES = re.compile(

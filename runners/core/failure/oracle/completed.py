@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,8 +163,22 @@ def _calls_own_rows_wrong(run: Completed) -> Classification | None:
 
 def _quotes_reference_too(run: Completed) -> Classification | None:
     """Answer by the printed reference. Quoted output that includes it has lines that occur in good and bad runs."""
-    paired = run.context.prints_reference and compare_last_values(run.claim.actual) is Reading.WRONG
-    return _classify_comparison(compare_last_values(run.stdout)) if paired else None
+    each = _is_about_accuracy(run.claim)
+    paired = run.context.prints_reference and compare_last_values(run.claim.actual, each=each) is Reading.WRONG
+    return _classify_comparison(compare_last_values(run.stdout, each=each)) if paired else None
+
+
+def _is_about_accuracy(claim: Claim) -> bool:
+    """True for a report on digits that are lost. Then a small value beside large ones counts, too."""
+    return _LOST_DIGITS.search(claim.told) is not None
+
+
+_LOST_DIGITS = re.compile(
+    r"\binaccura\w+|\b(?:accuracy|precision|numerical) (?:loss|failures?|issues?|problems?|drops?|errors?)\b"
+    r"|\b(?:los\w+|poor|bad|reduced?|less|insufficient) (?:of )?(?:accuracy|precision)\b"
+    r"|\bcancell?ation\b|\bulps?\b",
+    re.I,
+)
 
 
 def _prints_attribute(run: Completed) -> Classification | None:
@@ -225,7 +240,9 @@ def _judges_own_rows(run: Completed) -> Classification | None:
 
 def _prints_reference(run: Completed) -> Classification | None:
     """Answer for a run that prints its result beside a reference."""
-    return _classify_comparison(compare_last_values(run.stdout)) if run.context.prints_reference else None
+    if not run.context.prints_reference:
+        return None
+    return _classify_comparison(compare_last_values(run.stdout, each=_is_about_accuracy(run.claim)))
 
 
 def _labels_references(run: Completed) -> Classification | None:

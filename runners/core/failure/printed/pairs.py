@@ -23,13 +23,13 @@ MAX_VALUES = 10_000
 _VALUE = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\b(?:True|False)\b", re.IGNORECASE)
 
 
-def compare_last_values(stdout: str) -> Reading:
+def compare_last_values(stdout: str, *, each: bool = False) -> Reading:
     """Return whether the last two arrays of an output are equal. Without an array, compare the values of the last two
     rows.
 
     The result is `Reading.UNKNOWN` for a difference between `EQUAL` and `CLEAR`, because both may be right. The same
     applies to arrays of unequal sizes, to truth values beside numbers, and to arrays with values left out, unless the
-    printed values differ.
+    printed values differ. A difference is relative to the largest value, or with ``each`` to the value itself.
     """
     text = stdout[-MAX_OUTPUT_CHARS:]
     pair = find_arrays(text)[-2:] or [row for row in text.split("\n") if _VALUE.search(row)][-2:]
@@ -38,11 +38,12 @@ def compare_last_values(stdout: str) -> Reading:
     one, other = ([found[0] for found in _VALUE.finditer(text)] for text in pair)
     if not one or len(one) != len(other) or len(one) > MAX_VALUES:
         return Reading.UNKNOWN
-    if _measure_difference(one, other) > CLEAR:
+    difference = _measure_difference(one, other, each=each)
+    if difference > CLEAR:
         mixed = {word.lower() in ("true", "false") for word in (*one, *other)} == {True, False}
         return Reading.UNKNOWN if mixed else Reading.WRONG
     whole = not any("..." in text for text in pair)
-    return Reading.RIGHT if whole and _measure_difference(one, other) <= EQUAL else Reading.UNKNOWN
+    return Reading.RIGHT if whole and difference <= EQUAL else Reading.UNKNOWN
 
 
 _LABEL = re.compile(
@@ -121,8 +122,8 @@ def find_arrays(text: str) -> list[str]:
     return [array for array in arrays if _VALUE.search(array)]
 
 
-def _measure_difference(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the largest difference of two rows of values, relative to the largest value.
+def _measure_difference(one: Sequence[str], other: Sequence[str], *, each: bool = False) -> float:
+    """Return the largest difference of two rows of values, relative to the largest value, or to ``each`` value.
 
     The difference is infinite for two different truth values, and for NaN beside a number.
     """
@@ -131,7 +132,10 @@ def _measure_difference(one: Sequence[str], other: Sequence[str]) -> float:
     left, right = ([float(value) for value in values] for values in (one, other))
     finite = [abs(value) for value in (*left, *right) if math.isfinite(value)]
     scale = max(finite, default=1.0) or 1.0
-    return max((_measure_pair(a, b) / scale for a, b in zip(left, right, strict=True)), default=0.0)
+    pairs = list(zip(left, right, strict=True))
+    if each:
+        return max((_measure_pair(a, b) / (max(abs(a), abs(b)) or 1.0) for a, b in pairs), default=0.0)
+    return max((_measure_pair(a, b) / scale for a, b in pairs), default=0.0)
 
 
 def _measure_pair(a: float, b: float) -> float:

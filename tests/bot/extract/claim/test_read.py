@@ -860,6 +860,11 @@ def test_a_remark_about_another_program_is_no_failure(remark: str) -> None:
             'A TypeError is thrown. The error message is: "cannot read a tensor of rank two".',
             ("TypeError", "cannot read a tensor of rank two"),
         ),
+        (
+            "The pass breaks dominance",
+            "It makes a cycle, and the verifier says `operand #0 does not dominate this use`.",
+            ("mlir-error", "operand #0 does not dominate this use"),
+        ),
     ],
 )
 def test_a_message_that_a_sentence_quotes_comes_before_the_title(

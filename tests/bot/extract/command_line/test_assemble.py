@@ -582,19 +582,20 @@ def test_a_missing_program_is_named_by_its_link() -> None:
     assert list_missing(found) == [("file", "https://gist.github.com/someone/11111111111111111111")]
 
 
-def test_the_word_run_may_stand_before_a_command() -> None:
+@pytest.mark.parametrize("label", ["2. Run ", "To run: ", "Command: ", "To reproduce it: ", "repro: "])
+def test_a_label_may_stand_before_a_command(label: str) -> None:
     """``2. Run ./iree-compile …`` in a list of steps is a command."""
     found = extract_repro(
-        """
+        f"""
         ```mlir
-        func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+        func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{
           return %a : tensor<4xf32>
-        }
+        }}
         ```
         It fails with `error: failed to legalize operation 'arith.addf'`.
 
         1. Save it
-        2. Run ./iree-compile sample.mlir --iree-hal-target-backends=vmvx -o=sample.vmfb
+        {label}./iree-compile sample.mlir --iree-hal-target-backends=vmvx -o=sample.vmfb
         """,
         "IREE: failed to legalize",
     )

@@ -340,6 +340,20 @@ def test_counted_rows_are_compared_with_the_reported_number(
     assert ruling.outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ("We have accuracy failures for tiny inputs", Outcome.MATCH),
+        ("atanh loses precision by cancellation", Outcome.MATCH),
+        ("A sum in mixed precision is compared", Outcome.PASS),
+    ],
+)
+def test_lost_digits_are_compared_value_by_value(told: str, outcome: Outcome) -> None:
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, told=told)
+    printed = "[5.5e-01 0.0]\n[5.5e-01 1e-08]"
+    assert judge(claim, Exited(code=0), stdout=printed, prints_reference=True).outcome is outcome
+
+
 def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
     """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)

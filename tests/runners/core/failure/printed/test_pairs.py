@@ -36,6 +36,22 @@ def test_the_last_two_values_are_compared(stdout: str, reading: Reading) -> None
     assert compare_last_values(stdout) is reading
 
 
+@pytest.mark.parametrize(
+    ("stdout", "whole", "each"),
+    [
+        ("[5.5e-01 0.0]\n[5.5e-01 1e-08]", Reading.RIGHT, Reading.WRONG),
+        ("[5.5e-01 1.0001e-04]\n[5.5e-01 1.0000e-04]", Reading.RIGHT, Reading.UNKNOWN),
+        ("[0. 2.]\n[0. 2.]", Reading.RIGHT, Reading.RIGHT),
+    ],
+)
+def test_a_small_value_beside_a_large_one_counts_by_itself_if_asked(
+    stdout: str, whole: Reading, each: Reading
+) -> None:
+    """The sum of large values leaves such a difference, and so does a function that loses digits."""
+    assert compare_last_values(stdout) is whole
+    assert compare_last_values(stdout, each=True) is each
+
+
 TENSOR = "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]])"
 
 
