@@ -277,7 +277,7 @@ CALLS_VALUES_WRONG = re.compile(_VALUES_ARE_WRONG, re.I)
 TELLS_OF_FAILURE = re.compile(
     r"\b(?:does|do|did|could|is|are|was|were)(?: not|n['’]t) (?:\w+ ){0,3}?"
     r"(?:compil|lower|legali[sz]|runs?\b|running|pars|import|work|match|able|supported|handled)\w*\b"
-    r"|\b(?:stop(?:s|ped)?|no longer|used to) (?:compil|lower|legali[sz]|run|pars|import|work|build)\w*\b"
+    r"|\b(?:stop(?:s|ped)?|no longer) (?:compil|lower|legali[sz]|run|pars|import|work|build)\w*\b"
     r"|\b(?:can(?:not|['’]t)(?! (?:find|tell|decide|see|figure|work|think|understand) (?:out |of )?"
     r"(?:which|what|whether|how|where|why)\b)"
     r"|unable to|fail(?:s|ed|ing)? (?:to|in|on|at|with|when|for|while|during)|refuses? to)\b"

@@ -11,6 +11,7 @@ from datetime import date
 from bot.extract import extract
 from bot.extract.blocks.kinds import is_environment
 from bot.extract.blocks.markdown import parse_markdown
+from bot.extract.claim.counts import read_row_counts
 from bot.extract.claim.drawn_values import drop_drawn_values
 from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.value_sentences import find_printed_values, find_same_form, find_value_pair
@@ -241,6 +242,7 @@ READERS: Mapping[str, Reader] = {
     "own checks": lambda text: has_own_check(make_program(text)),
     "smaller MLIR": lambda text: reduce_mlir(text, lambda _: False),
     "filtered output": _filter_output,
+    "counted rows": lambda text: read_row_counts(parse_markdown(text), ()),
     "imported model": lambda text: find_import(make_program(f"from_onnx(m)\n{text}")),
     "placed passes": lambda text: place_passes(
         ("iree-opt", "a.mlir", f"--pass-pipeline={text}"), {"a.mlir": text}, text

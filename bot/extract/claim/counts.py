@@ -108,21 +108,31 @@ def _to_number(word: str) -> int:
 def read_row_counts(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
     """Return the number that a counting filter printed, and the wanted number, as `Product.describe` writes them.
 
-    The printed number stands below the command, or in a sentence without another number after a word such as
-    "prints". Either is empty if the report does not give it, or gives several.
+    The printed number stands right below the command, or behind a word such as "prints" in the paragraph after it.
+    The wanted number stands in the same paragraph, or anywhere beside a printed one. Either is empty if the report
+    does not give it, or gives several.
     """
+    counting = [piece for piece in pieces if piece.kind is Kind.SHELL and _COUNTING_ROW.search(piece.text.rstrip())]
     below = [_NUMBER_ROW.match(piece.text) for piece in _list_below(pieces)]
+    after = list(_list_after(document, counting))
     actual = {int(found[1]) for found in below if found}
-    expected: set[int] = set()
-    for prose in document.prose:
-        for sentence in _SENTENCE_END.split(prose.text[:20_000]) if not prose.heading else ():
-            expected |= {int(found[1]) for found in _WANTED_COUNT.finditer(sentence)}
-            if not actual:
-                actual |= {int(found[1]) for found in _PRINTED_COUNT.finditer(sentence)}
+    actual = actual or {int(found[1]) for text in after for found in _PRINTED_COUNT.finditer(text)}
+    said = [prose.text[:20_000] for prose in document.prose if not prose.heading] if actual else after
+    expected = {int(found[1]) for text in said for found in _WANTED_COUNT.finditer(text)}
     if len(actual) > 1 or len(expected) > 1 or actual == expected:
         return "", ""
     told = [ROWS.describe(*numbers) if numbers else "" for numbers in (actual, expected)]
     return told[0], told[1]
+
+
+def _list_after(document: Document, counting: Sequence[Piece]) -> Iterator[str]:
+    """Yield the text behind each command that counts: the next paragraph, or the rest of the paragraph with it."""
+    paragraphs = [prose for prose in document.prose if not prose.heading]
+    for piece in counting:
+        yield next((prose.text for prose in paragraphs if prose.lines[0] > piece.lines[1]), "")[:2_000]
+    for prose in paragraphs:
+        if found := _COUNTING_SPAN.search(prose.text[:20_000]):
+            yield prose.text[found.end() : found.end() + 2_000]
 
 
 def _list_below(pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -133,7 +143,9 @@ def _list_below(pieces: Sequence[Piece]) -> Iterator[Piece]:
             yield piece
 
 
-_COUNTING_ROW = re.compile(r"\|\s*(?:[ef]?grep\s+(?:-\w+\s+)*-\w*c\w*\b|wc -l)[^\n|]*$")
+_COUNTS = r"\|\s{0,8}(?:[ef]?grep\s{1,4}(?:-\w{1,8}\s{1,4}){0,8}-\w{0,8}c\w{0,8}\b|wc -l)"
+_COUNTING_ROW = re.compile(_COUNTS + r"[^\n|]{0,400}$")
+_COUNTING_SPAN = re.compile(r"`[^`\n]{1,2000}" + _COUNTS + r"[^`\n|]{0,400}`")
 _NUMBER_ROW = re.compile(r"\s*(\d{1,6})\s*(?:\n|$)")
 _COUNT = r"[*`]{0,3}(\d{1,6})[*`]{0,3}(?!\.?\w)"
 _WANTED_COUNT = re.compile(

@@ -196,6 +196,7 @@ def _is_reported_as_missing(part: Missing, parsed: ParsedIssue) -> bool:
 
 
 MAX_QUOTED = 20_000
+"""Characters of one quoted output that are searched for undefined names."""
 
 
 def _find_missing_arguments(code: str, runs: Sequence[Sequence[str]], files: Collection[str]) -> Iterator[Missing]:

@@ -130,7 +130,8 @@ def _find_unplaced(text: str, testcase: Testcase, vocabulary: FailureVocabulary,
     words = "".join(re.sub(r"[^a-z0-9]", "", word.lower()) for step in testcase.steps for word in step)
     for found in (one for pattern in vocabulary.unplaced_passes for one in pattern.finditer(text)):
         name = found["name"].removesuffix("Pass")
-        if re.sub(r"[^a-z0-9]", "", name.lower()) in words:
+        letters = re.sub(r"[^a-z0-9]", "", name.lower())
+        if letters and letters in words:
             why = f"{version} does not run the pass {name} on {found['on']}"
             return Drift(name=name, successor=None, why=why, moved=Moved.ELSEWHERE, version=version)
     return None

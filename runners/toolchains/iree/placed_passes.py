@@ -30,7 +30,7 @@ def place_passes(step: Sequence[str], files: Mapping[str, str], said: str) -> tu
     """
     if not step or step[0] != "iree-opt":
         return None
-    refused = {_join_letters(found["name"].removesuffix("Pass")) for found in UNPLACED.finditer(said)}
+    refused = {_join_letters(found["name"].removesuffix("Pass")) for found in UNPLACED.finditer(said)} - {""}
     kinds = {kind for word in step for kind in _FUNCTION.findall(files.get(word, ""))}
     if not refused or len(kinds) != 1:
         return None

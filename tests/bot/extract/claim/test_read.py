@@ -1362,6 +1362,7 @@ def test_a_text_that_misses_an_error_is_about_what_is_accepted(title: str, said:
         ("$ iree-opt --cse a.mlir | grep -c math.exp\n3", "The count should be 2 in both cases.", 3, 2),
         ("iree-opt --cse a.mlir | grep math.exp | wc -l", "prints 4 here. I expect 1.", 4, 1),
         ("iree-opt --cse a.mlir | grep -c math.exp", "gives 0", 0, None),
+        ("iree-opt --cse a.mlir | grep -c math.exp", "`iree-opt a.mlir | grep -c x` prints 7.", 7, None),
         ("$ iree-opt --cse a.mlir | grep -c math.exp\n3\n$ iree-opt a.mlir | grep -c math.exp\n3", "", 3, None),
     ],
 )
@@ -1372,6 +1373,16 @@ def test_the_number_that_a_filter_counts_is_the_claim(
     claim = extract_claim(f"It goes wrong.\n\n```mlir\n{program}\n```\n\n```\n{block}\n```\n{said}\n", "--cse")
     told = ROWS.read(claim.actual), ROWS.read(claim.expected)
     assert (claim.kind, *told) == (ClaimKind.COUNT, actual, expected)
+
+
+def test_a_number_elsewhere_in_the_text_is_not_what_a_filter_counts() -> None:
+    program = "func.func @f(%a: f32) -> f32 {\n  return %a : f32\n}"
+    claim = extract_claim(
+        f"The model returns 2 tensors. Tiles should be 64 in both.\n\n```mlir\n{program}\n```\n\n"
+        "```\niree-opt --cse a.mlir | grep -c math.exp\n```\nToo many.\n",
+        "--cse",
+    )
+    assert claim.kind is not ClaimKind.COUNT
 
 
 def test_a_number_that_an_unknown_filter_prints_is_no_output() -> None:

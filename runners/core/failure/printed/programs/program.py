@@ -139,7 +139,10 @@ def _is_same(quoted: Sequence[Operation], printed: Sequence[Operation]) -> bool:
     names: dict[str, str] = {}
     back: dict[str, str] = {}
     for mine, other in zip(quoted, printed, strict=True):
-        for one, two in _pair_words(mine, other) or [("", "different")]:
+        pairs = _pair_words(mine, other)
+        if pairs is None:
+            return False
+        for one, two in pairs:
             name, shown = one.removeprefix(_MADE), two.removeprefix(_MADE)
             if (name != one or mine[0] == "^") and name.startswith("%"):
                 names[name], back[shown] = shown, name
