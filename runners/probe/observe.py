@@ -6,6 +6,7 @@ from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device, find_missing_part
 from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_last_output
 from runners.core.failure.printed.filters import count_rows
+from runners.core.failure.printed.programs.program_runs import CUT, FILTERED
 from runners.core.findings.questions import add_refutation
 from runners.core.findings.record import make_finding
 from runners.core.findings.types import MovedEvidence
@@ -148,5 +149,5 @@ def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
         return text
     left = steps[-1].filtered
     if ends_well and isinstance(left, str) and 0 < len(left) <= EXCERPT_CHARS:
-        return left
-    return "[…]\n" + text[-EXCERPT_CHARS:]
+        return f"{FILTERED}\n{left}"
+    return f"{CUT}\n{text[-EXCERPT_CHARS:]}"

@@ -242,7 +242,9 @@ READERS: Mapping[str, Reader] = {
     "own checks": lambda text: has_own_check(make_program(text)),
     "smaller MLIR": lambda text: reduce_mlir(text, lambda _: False),
     "filtered output": _filter_output,
-    "counted rows": lambda text: read_row_counts(parse_markdown(text), ()),
+    "counted rows": lambda text: read_row_counts(
+        parse_markdown(f"`iree-opt a.mlir | grep -c x` prints 3 expected{text}"), (), "| grep -c x"
+    ),
     "imported model": lambda text: find_import(make_program(f"from_onnx(m)\n{text}")),
     "placed passes": lambda text: place_passes(
         ("iree-opt", "a.mlir", f"--pass-pipeline={text}"), {"a.mlir": text}, text

@@ -9,8 +9,9 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.extract.blocks.markdown import Document
+from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.command_line.shell import parse_commands
 from runners.core.failure.printed.filters import ROWS
 from runners.core.toolchain.products import Product
 
@@ -105,56 +106,72 @@ def _to_number(word: str) -> int:
 # ---------------------------------------------------------------------------------------------- counted rows
 
 
-def read_row_counts(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
-    """Return the number that a counting filter printed, and the wanted number, as `Product.describe` writes them.
+def read_row_counts(
+    document: Document, pieces: Sequence[Piece], filters: str, *, only_below: bool = False
+) -> tuple[str, str]:
+    """Return the number that counting filters printed, and the wanted number, as `Product.describe` writes them.
 
-    The printed number stands right below the command, or behind a word such as "prints" in the paragraph after it.
-    The wanted number stands in the same paragraph, or anywhere beside a printed one. Either is empty if the report
-    does not give it, or gives several.
+    The printed number stands right below the command with these filters, or behind a word such as "prints" in the
+    paragraph after it. The wanted number stands in the same paragraph, or in a sentence on a count beside a printed
+    number. Either is empty if the report does not give it, or gives several. With ``only_below``, the printed number
+    must stand right below the command.
     """
-    counting = [piece for piece in pieces if piece.kind is Kind.SHELL and _COUNTING_ROW.search(piece.text.rstrip())]
-    below = [_NUMBER_ROW.match(piece.text) for piece in _list_below(pieces)]
-    after = list(_list_after(document, counting))
+    counting = [piece for piece in pieces if piece.kind is Kind.SHELL and _ends_with(piece.text, filters)]
+    below = [_NUMBER_ROW.match(piece.text) for piece in _list_below(pieces, counting)]
+    after = list(_list_after(document, counting, filters))
     actual = {int(found[1]) for found in below if found}
+    if only_below and not actual:
+        return "", ""
     actual = actual or {int(found[1]) for text in after for found in _PRINTED_COUNT.finditer(text)}
-    said = [prose.text[:20_000] for prose in document.prose if not prose.heading] if actual else after
-    expected = {int(found[1]) for text in said for found in _WANTED_COUNT.finditer(text)}
+    paragraphs = [prose.text[:20_000] for prose in document.prose if not prose.heading] if actual else []
+    sentences = (one for text in paragraphs for one in _SENTENCE_END.split(text) if _NAMES_COUNT.search(one))
+    expected = {int(found[1]) for text in (*after, *sentences) for found in _WANTED_COUNT.finditer(text)}
     if len(actual) > 1 or len(expected) > 1 or actual == expected:
         return "", ""
     told = [ROWS.describe(*numbers) if numbers else "" for numbers in (actual, expected)]
     return told[0], told[1]
 
 
-def _list_after(document: Document, counting: Sequence[Piece]) -> Iterator[str]:
+def _ends_with(command: str, filters: str) -> bool:
+    """True for a command whose output goes through these filters."""
+    calls, _ = parse_commands(command)
+    return bool(calls) and calls[-1].filters == filters
+
+
+def _list_after(document: Document, counting: Sequence[Piece], filters: str) -> Iterator[str]:
     """Yield the text behind each command that counts: the next paragraph, or the rest of the paragraph with it."""
     paragraphs = [prose for prose in document.prose if not prose.heading]
     for piece in counting:
         yield next((prose.text for prose in paragraphs if prose.lines[0] > piece.lines[1]), "")[:2_000]
     for prose in paragraphs:
-        if found := _COUNTING_SPAN.search(prose.text[:20_000]):
-            yield prose.text[found.end() : found.end() + 2_000]
+        for at, span in locate_code_spans(prose.text[:20_000]):
+            if _ends_with(span.strip("`"), filters):
+                yield prose.text[at + len(span) : at + len(span) + 2_000]
 
 
-def _list_below(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield the output right below a command that ends with a counting filter, in its block or the next one."""
+def _list_below(pieces: Sequence[Piece], counting: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield the output right below a command that counts, in its block or the next one."""
     for above, piece in itertools.pairwise(pieces):
-        counts = above.kind is Kind.SHELL and _COUNTING_ROW.search(above.text.rstrip())
-        if counts and piece.kind is Kind.OUTPUT and piece.block - above.block <= 1:
+        if above in counting and piece.kind is Kind.OUTPUT and piece.block - above.block <= 1:
             yield piece
 
 
-_COUNTS = r"\|\s{0,8}(?:[ef]?grep\s{1,4}(?:-\w{1,8}\s{1,4}){0,8}-\w{0,8}c\w{0,8}\b|wc -l)"
-_COUNTING_ROW = re.compile(_COUNTS + r"[^\n|]{0,400}$")
-_COUNTING_SPAN = re.compile(r"`[^`\n]{1,2000}" + _COUNTS + r"[^`\n|]{0,400}`")
 _NUMBER_ROW = re.compile(r"\s*(\d{1,6})\s*(?:\n|$)")
-_COUNT = r"[*`]{0,3}(\d{1,6})[*`]{0,3}(?!\.?\w)"
+_NAMES_COUNT = re.compile(r"\b(?:counts?|rows?|lines?|match(?:es)?|occurrences?|times)\b", re.I)
+_COUNT = (
+    r"[*`]{0,3}(\d{1,6})[*`]{0,3}(?!\.?\w)"
+    r"(?! {1,2}(?!(?:rows?|lines?|match(?:es)?|occurrences?|times|in|for|here|instead|rather|but|and|with|on|when"
+    r"|where|although|while|now|though)\b)[A-Za-z])"
+)
+"""A number, alone or of rows. Behind another noun, it counts something else."""
 _WANTED_COUNT = re.compile(
-    rf"\b(?:should (?:be|print|give|say|show)|expect(?:ed|s|ing)?|instead of|rather than|want(?:ed)?|must be)"
-    rf"(?: (?:it )?(?:to be|be|is))?\s*:?\s+{_COUNT}",
+    r"\b(?:should (?:be|print|give|say|show)|expect(?:ed|s|ing)?|instead of|rather than|want(?:ed)?|must be)"
+    rf"(?: (?:it )?(?:to be|be|is))?(?: ?:)? {{1,2}}{_COUNT}",
     re.I,
 )
 _PRINTED_COUNT = re.compile(
-    rf"(?:^|\b)(?:gives?|prints?|printed|returns?|shows?|says?|I get|I see|got|outputs?|counts?|reports?)"
-    rf"(?: me| here)?\s*:?\s+{_COUNT}",
+    r"\b(?:gives?|prints?|printed|shows?|says?|I get|I see|got|outputs?|counts)(?: me| here)?(?: ?:)?"
+    rf" {{1,2}}{_COUNT}",
     re.I,
 )
+"""A word before a printed number. What a command *returns* may be its status."""

@@ -84,7 +84,8 @@ def _add_filters(repro: Repro, filters: str, parsed: ParsedIssue) -> Repro:
     repro = replace(repro, testcase=msgspec.structs.replace(repro.testcase, filters=filters))
     if not is_counting(filters) or claim.kind not in (ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT):
         return repro
-    actual, expected = read_row_counts(parsed.document, parsed.pieces)
+    quotes_rows = bool(claim.actual.strip())
+    actual, expected = read_row_counts(parsed.document, parsed.pieces, filters, only_below=quotes_rows)
     if not (actual or expected):
         return repro
     signature = Signature(type=OUTPUT, message=actual) if actual else None

@@ -184,13 +184,14 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
 
 
 def _is_reported_as_missing(part: Missing, parsed: ParsedIssue) -> bool:
-    """True for an undefined name that a quoted failure is about: ``Undefined variable: x``."""
+    """True for a name that the compiler's reader calls undefined, in a quoted failure: ``Undefined variable: x``.
+
+    A `NameError` of Python shows a program that lacks a part.
+    """
     if part.kind != "name":
         return False
     name = re.escape(part.name)
-    message = re.compile(
-        rf"undefined (?:variable|name):? ['\"`]?{name}(?!\w)|name ['\"`]{name}['\"`] is not defined", re.I
-    )
+    message = re.compile(rf"undefined variable:? ['\"`]?{name}(?!\w)", re.I)
     quoted = (piece.text for piece in parsed.pieces if piece.kind in (Kind.OUTPUT, Kind.TRACEBACK))
     return any(message.search(text[:MAX_QUOTED]) for text in quoted)
 

@@ -127,11 +127,11 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
 
 def _find_unplaced(text: str, testcase: Testcase, vocabulary: FailureVocabulary, version: str) -> Drift | None:
     """Return the pass of a command that the build does not run where the command has it."""
-    words = "".join(re.sub(r"[^a-z0-9]", "", word.lower()) for step in testcase.steps for word in step)
+    words = [re.sub(r"[^a-z0-9]", "", word.lower()) for step in testcase.steps for word in step]
     for found in (one for pattern in vocabulary.unplaced_passes for one in pattern.finditer(text)):
         name = found["name"].removesuffix("Pass")
         letters = re.sub(r"[^a-z0-9]", "", name.lower())
-        if letters and letters in words:
+        if letters and any(letters in word for word in words):
             why = f"{version} does not run the pass {name} on {found['on']}"
             return Drift(name=name, successor=None, why=why, moved=Moved.ELSEWHERE, version=version)
     return None

@@ -1,20 +1,21 @@
 """Apply the filters of a report (``| grep -c x``) to the output of a step, as the supervisor reads it.
 
-The host reads the filters and describes them as data. A pattern has no repetition, so the time is linear in the
-output.
+The host reads the filters and describes them as data. A pattern has no repetition, and no row is read twice, so the
+time is linear in the output. A result that is too long, or that the filters would not give exactly, is unknown.
 """
 
 from __future__ import annotations
 
+import collections
 import re
 
 TYPE_CHECKING = False  # every probe pays for each import here
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-MAX_LINE_BYTES = 1024 * 1024
-"""A longer row ends the filtering: no filter keeps more than the beginning of a row in memory."""
+MAX_ROW_BYTES = 64 * 1024
+"""A longer row ends the filtering."""
 
 
 class Filtered:
@@ -23,9 +24,12 @@ class Filtered:
     def __init__(self, pipe: dict[str, Any], limit_bytes: int) -> None:
         self.first, *self.others = pipe["filters"]
         self.keeps = _make_keep(self.first)
+        self.counts = self.first["kind"] == "count" or bool(self.first.get("counts"))
         self.limit_bytes = limit_bytes
-        self.rest: dict[int, bytes] = {}
-        self.rows: list[str] = []
+        self.chunks: dict[int, list[bytes]] = {}
+        self.held: dict[int, int] = {}
+        last = self.first["number"] if self.first["kind"] == "take" and self.first["last"] else None
+        self.rows: collections.deque[str] = collections.deque(maxlen=last)
         self.size = 0
         self.read = 0
         self.kept = 0
@@ -35,45 +39,61 @@ class Filtered:
         """Read bytes of a stream. Streams are cut into rows separately."""
         if not self.is_exact:
             return
-        *whole, rest = (self.rest.get(stream, b"") + data).split(b"\n")
-        self.rest[stream] = rest
-        if len(rest) > MAX_LINE_BYTES:
-            self.is_exact = False
+        chunks = self.chunks.setdefault(stream, [])
+        if b"\n" not in data:
+            chunks.append(data)
+            self.held[stream] = self.held.get(stream, 0) + len(data)
+            if self.held[stream] > MAX_ROW_BYTES:
+                self._give_up()
+            return
+        *whole, rest = (b"".join(chunks) + data).split(b"\n")
+        self.chunks[stream], self.held[stream] = [rest], len(rest)
         for row in whole:
             self._read_row(row)
+
+    def _give_up(self) -> None:
+        self.is_exact = False
+        self.chunks.clear()
+        self.rows.clear()
 
     def _read_row(self, row: bytes) -> None:
         self.read += 1
         text = row.decode("utf-8", "replace")
-        if not self.keeps(text):
+        if not self.is_exact or not self.keeps(text):
             return
         self.kept += 1
-        kind = self.first["kind"]
-        if kind == "count" or self.first.get("counts"):
+        is_over = self.first["kind"] == "take" and not self.first["last"] and self.kept > self.first["number"]
+        if self.counts or is_over:
             return
-        if kind == "take" and not self.first["last"] and self.kept > self.first["number"]:
-            return
-        kept = f"{self.read}:{text}" if self.first.get("numbers") else text
-        self.rows.append(kept)
-        self.size += len(kept) + 1
-        if kind == "take" and self.first["last"] and len(self.rows) > self.first["number"]:
-            self.size -= len(self.rows.pop(0)) + 1
-        if self.size > self.limit_bytes:
-            self.is_exact = False
+        self.rows.append(f"{self.read}:{text}" if self.first.get("numbers") else text)
+        if self.rows.maxlen is None:
+            self.size += len(self.rows[-1].encode()) + 1
+            if self.size > self.limit_bytes:
+                self._give_up()
 
     def finish(self) -> str | None:
-        """Return what the filters leave. None if that is too long to be kept."""
-        for row in self.rest.values():
-            if row:
-                self._read_row(row)
+        """Return what the filters leave. None if that is too long to be kept, or not exact."""
+        rest = [row for row in (b"".join(chunks) for chunks in self.chunks.values()) if row]
+        if rest and (len(rest) > 1 or not self._ends_rows()):
+            return None  # `wc -l` counts the ends of rows, and this one has none
+        for row in rest:
+            self._read_row(row)
         if not self.is_exact:
             return None
-        rows = self.rows
-        if self.first["kind"] == "count" or self.first.get("counts"):
-            rows = [str(self.kept)]
+        rows = [str(self.kept)] if self.counts else list(self.rows)
         for step in self.others:
+            if self._is_too_long(rows):
+                return None
             rows = _apply(step, rows)
-        return "\n".join(rows)
+        return None if self._is_too_long(rows) else "\n".join(rows)
+
+    def _ends_rows(self) -> bool:
+        """True if no filter counts rows before another one has ended the last row, as ``grep`` does."""
+        kinds = [step["kind"] for step in (self.first, *self.others)]
+        return "count" not in kinds or "grep" in kinds[: kinds.index("count")]
+
+    def _is_too_long(self, rows: Iterable[str]) -> bool:
+        return sum(len(row.encode()) + 1 for row in rows) > self.limit_bytes
 
 
 def _apply(step: dict[str, Any], rows: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import selectors
 import signal
@@ -95,7 +96,8 @@ class ProbeStep:
         if self.pipe is not None:
             from runners.guest.probe import filters  # lazy: few probes need it
 
-            self.filtered = filters.Filtered(self.pipe, limit)
+            with contextlib.suppress(re.error):  # a pattern that only the host's Python reads: unknown
+                self.filtered = filters.Filtered(self.pipe, limit)
         self.errors = self.streams[self.err]
         self.claims, claims_w = self.open_pipe(MAX_CLAIM_BYTES)
         self.stacks, stacks_w = self.open_pipe(MAX_CLAIM_BYTES)

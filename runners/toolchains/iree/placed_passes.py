@@ -17,7 +17,7 @@ _ANYWHERE = frozenset({"canonicalize", "cse", "symbol-dce", "inline", "sccp", "l
 """Upstream passes that run on any operation, so that they give the same result beside another pass."""
 _OPTION = re.compile(
     r"-{1,2}(?:mlir-[\w-]+|split-input-file|verify-\w+|allow-unregistered-dialect|o|iree-[\w-]+-test-[\w-]+"
-    r"|iree-hal-[\w-]+|debug[\w-]*|show-dialects|emit-bytecode)(?:=.*)?$"
+    r"|iree-hal-(?:target|default|dump|executable|local)[\w-]*|debug[\w-]*|show-dialects|emit-bytecode)(?:=.*)?$"
 )
 """Flags of ``iree-opt`` that are no passes."""
 _FUNCTION = re.compile(r"^\s*(func\.func|util\.func)\b", re.M)
@@ -45,9 +45,11 @@ def _place_in_pipeline(word: str, refused: set[str], kind: str) -> str:
     name, equals, text = word.partition("=")
     if not equals or f"-{name.lstrip('-')}" != _PIPELINE[1:]:
         return word
-    for one in dict.fromkeys(parse_pipeline(text)):
-        alone = one.pipeline == f"builtin.module({one.text})"
-        if alone and any(_join_letters(one.name).endswith(letters) for letters in refused):
+    passes = list(dict.fromkeys(parse_pipeline(text)))
+    if any(one.pipeline != f"builtin.module({one.text})" for one in passes):
+        return word  # some passes have a place already
+    for one in passes:
+        if _is_refused(one.name, refused):
             placed = f"{kind}({one.text})".replace("\\", r"\\")
             text = re.sub(rf"(?<![\w.-]){re.escape(one.text)}(?![\w-])", placed, text)
     return f"{name}={text}"
@@ -63,13 +65,19 @@ def _write_pipeline(step: Sequence[str], refused: set[str], kind: str) -> tuple[
             rest.append(word)
         elif name in _ANYWHERE:
             passes.append(name)
-        elif any(_join_letters(name).endswith(letters) for letters in refused):
+        elif _is_refused(name, refused):
             is_refused = True
             text = f"{name}{{{options}}}" if equals else name
             passes.append(f"{kind}({text})")
         else:
             return None
     return (*rest, f"{_PIPELINE}=builtin.module({','.join(passes)})") if is_refused else None
+
+
+def _is_refused(name: str, refused: set[str]) -> bool:
+    """True if the last words of a flag are the words of a refused class: ``iree-codegen-X-y`` of ``XY``."""
+    words = name.split("-")
+    return any(_join_letters("".join(words[at:])) in refused for at in range(len(words)))
 
 
 def _join_letters(name: str) -> str:

@@ -45,6 +45,8 @@ def test_filters_are_kept_as_the_report_has_them(behind: str, kept: str) -> None
         " | grep x > a.txt",
         " | head a.txt",
         " | FileCheck a.mlir",
+        " 2>&1 >/dev/null | grep -c x",
+        " > b.mlir 2>&1 | grep -c x",
         f" | grep {'x' * 500}",
     ],
 )

@@ -163,13 +163,16 @@ def _calls_own_rows_wrong(run: Completed) -> Classification | None:
 
 def _quotes_reference_too(run: Completed) -> Classification | None:
     """Answer by the printed reference. Quoted output that includes it has lines that occur in good and bad runs."""
-    each = _is_about_accuracy(run.claim)
-    paired = run.context.prints_reference and compare_last_values(run.claim.actual, each=each) is Reading.WRONG
-    return _classify_comparison(compare_last_values(run.stdout, each=each)) if paired else None
+    paired = run.context.prints_reference and compare_last_values(run.claim.actual) is Reading.WRONG
+    return _classify_comparison(_compare_with_reference(run)) if paired else None
+
+
+def _compare_with_reference(run: Completed) -> Reading:
+    return compare_last_values(run.stdout, each=_is_about_accuracy(run.claim))
 
 
 def _is_about_accuracy(claim: Claim) -> bool:
-    """True for a report on digits that are lost. Then a small value beside large ones counts, too."""
+    """True for a report on digits that are lost. Then equal large values do not show that small ones are right."""
     return _LOST_DIGITS.search(claim.told) is not None
 
 
@@ -240,9 +243,7 @@ def _judges_own_rows(run: Completed) -> Classification | None:
 
 def _prints_reference(run: Completed) -> Classification | None:
     """Answer for a run that prints its result beside a reference."""
-    if not run.context.prints_reference:
-        return None
-    return _classify_comparison(compare_last_values(run.stdout, each=_is_about_accuracy(run.claim)))
+    return _classify_comparison(_compare_with_reference(run)) if run.context.prints_reference else None
 
 
 def _labels_references(run: Completed) -> Classification | None:
@@ -373,7 +374,7 @@ def _classify_count(steps: Sequence[StepResult], context: OracleContext) -> Clas
     shown = product.describe(made)
     signature = Signature(type=OUTPUT, message=shown)
     if actual is None:
-        wrong = expected is not None and made > expected
+        wrong = expected is not None and made > expected and product is not ROWS
     elif expected is None:
         wrong = made == actual
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import assert_never
@@ -150,7 +151,8 @@ def _read_grep(name: str, words: Sequence[str]) -> Grep | None:
             return None
         else:
             patterns.append(word)
-    if len(patterns) != 1 or len(patterns[0]) > MAX_PATTERN or len(flags & set("EFP")) > 1:
+    is_plain = len(patterns) == 1 and len(patterns[0]) <= MAX_PATTERN and "\n" not in patterns[0]
+    if not is_plain or len(flags & set("EFP")) > 1:
         return None
     sides = _read_pattern(patterns[0], flags)
     if sides is None:
@@ -168,7 +170,18 @@ def _read_pattern(pattern: str, flags: set[str]) -> tuple[tuple[str, ...], ...] 
     bar = r"(?<!\\)\|" if extended else r"\\\|"
     sides = [_read_side(side, extended=extended) for side in re.split(bar, pattern)]
     known = tuple(side for side in sides if side is not None)
-    return known if len(known) == len(sides) else None
+    return known if len(known) == len(sides) and all(_compiles(piece) for side in known for piece in side) else None
+
+
+def _compiles(piece: str) -> bool:
+    """True for a pattern that Python reads, and reads without a warning about another meaning."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(piece)
+    except (re.error, Warning):
+        return False
+    return True
 
 
 _ITEM = re.compile(r"\\(?P<escaped>[^\w\s])|(?P<set>\[\^?\]?[^\]\[\\]*\])|(?P<any>\.\*)|(?P<plain>.)", re.S)
@@ -176,6 +189,8 @@ _SPECIAL = {False: "*", True: "*+?{}()|"}
 """Characters that repeat or group, in the basic and in the extended form of a pattern."""
 _OPERATORS = "+?{}()|"
 """Characters that are operators behind a backslash in the basic form."""
+_ANCHORS = "<>`'"
+"""Characters that are anchors behind a backslash: the beginning and the end of words and of the row."""
 
 
 def _read_side(pattern: str, *, extended: bool) -> tuple[str, ...] | None:
@@ -196,7 +211,8 @@ def _read_item(item: re.Match[str], *, extended: bool) -> str | None:
     """Return one item of a pattern as a regular expression of Python. None if it has another meaning, or repeats."""
     plain = item["plain"]
     if item["escaped"]:
-        return None if not extended and item["escaped"] in _OPERATORS else re.escape(item["escaped"])
+        has_meaning = item["escaped"] in _ANCHORS or (not extended and item["escaped"] in _OPERATORS)
+        return None if has_meaning else re.escape(item["escaped"])
     if item["set"]:
         return None if re.search(r"\[[:.=]", item["set"]) else item["set"]
     if plain in ("^", "$"):

@@ -29,7 +29,8 @@ def compare_last_values(stdout: str, *, each: bool = False) -> Reading:
 
     The result is `Reading.UNKNOWN` for a difference between `EQUAL` and `CLEAR`, because both may be right. The same
     applies to arrays of unequal sizes, to truth values beside numbers, and to arrays with values left out, unless the
-    printed values differ. A difference is relative to the largest value, or with ``each`` to the value itself.
+    printed values differ. A difference is relative to the largest value. With ``each``, values are equal only if each
+    is: a small one beside large ones may differ by the rounding of a sum, or by lost digits, so it decides nothing.
     """
     text = stdout[-MAX_OUTPUT_CHARS:]
     pair = find_arrays(text)[-2:] or [row for row in text.split("\n") if _VALUE.search(row)][-2:]
@@ -38,12 +39,11 @@ def compare_last_values(stdout: str, *, each: bool = False) -> Reading:
     one, other = ([found[0] for found in _VALUE.finditer(text)] for text in pair)
     if not one or len(one) != len(other) or len(one) > MAX_VALUES:
         return Reading.UNKNOWN
-    difference = _measure_difference(one, other, each=each)
-    if difference > CLEAR:
+    if _measure_difference(one, other) > CLEAR:
         mixed = {word.lower() in ("true", "false") for word in (*one, *other)} == {True, False}
         return Reading.UNKNOWN if mixed else Reading.WRONG
     whole = not any("..." in text for text in pair)
-    return Reading.RIGHT if whole and difference <= EQUAL else Reading.UNKNOWN
+    return Reading.RIGHT if whole and _measure_difference(one, other, each=each) <= EQUAL else Reading.UNKNOWN
 
 
 _LABEL = re.compile(

@@ -47,6 +47,12 @@ def test_a_refused_pass_runs_on_the_functions(words: str, placed: str) -> None:
         pytest.param(f"iree-opt a.mlir {FLAG}", {"a.mlir": "func.func @f()\nutil.func @g()\n"}, SAID, id="two kinds"),
         pytest.param(f"iree-compile a.mlir {FLAG}", FILES, SAID, id="the compiler"),
         pytest.param(f"iree-opt --pass-pipeline=builtin.module(func.func({PASS})) a.mlir", FILES, SAID, id="nested"),
+        pytest.param(
+            f"iree-opt --pass-pipeline=builtin.module({PASS},func.func({PASS})) a.mlir", FILES, SAID, id="in part"
+        ),
+        pytest.param(
+            "iree-opt --iree-other-usage a.mlir", FILES, SAID.replace("GPUCheckR", "R"), id="part of a word"
+        ),
     ],
 )
 def test_any_other_call_stays(words: str, files: dict[str, str], said: str) -> None:

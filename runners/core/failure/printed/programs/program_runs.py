@@ -45,10 +45,9 @@ def print_programs(runs: Sequence[Observation]) -> bool:
 
 
 def print_filtered(plan: Plan, runs: Sequence[Observation]) -> bool:
-    """True if the report's filters keep rows of the output of each run, and nothing is cut off."""
-    filters = plan.testcase.read_filters()
-    keeps = bool(filters) and not is_counting(filters)
-    return keeps and bool(runs) and all(seen.excerpt and not seen.excerpt.startswith(_CUT) for seen in runs)
+    """True if the excerpt of each run has the rows that the report's filters keep of a long output."""
+    keeps = not is_counting(plan.testcase.read_filters())
+    return keeps and bool(runs) and all(seen.excerpt.startswith(FILTERED) for seen in runs)
 
 
 def list_posted(testcase: Testcase) -> list[str]:
@@ -67,14 +66,16 @@ def _read_each(runs: Sequence[Observation], read: Callable[[str], _Rows]) -> dic
     programs: dict[str, _Rows] = {}
     for seen in runs:
         program = read(seen.excerpt)
-        is_whole = len(program) >= MIN_OPERATIONS and not seen.excerpt.startswith(_CUT)
+        is_whole = len(program) >= MIN_OPERATIONS and not seen.excerpt.startswith((CUT, FILTERED))
         if not is_whole or programs.setdefault(seen.version, program) != program:
             return {}
     return programs
 
 
-_CUT = "[…]"
+CUT = "[…]"
 """Mark before the kept end of a long output."""
+FILTERED = "[filtered as in the report]"
+"""Mark before the rows that the report's filters keep of a long output."""
 _SCRIPT = re.compile(r"^[ \t]*@(?:I\.ir_module|T\.prim_func|R\.function)\b", re.M)
 
 

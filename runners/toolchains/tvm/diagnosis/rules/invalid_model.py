@@ -24,6 +24,8 @@ _CHECKED = '(__import__("onnx.checker").checker.check_model({}, full_check=True)
 """The model, after a call of the checker, which returns None."""
 _REFUSED = re.compile(r"\(op_type: ?(?P<operator>\w{1,80})[^)\n]{0,200}\):? ?(?:\[\w{1,40}\] )?(?P<why>[^\n]{1,300})")
 """A refusal of the checker: ``(op_type:Transpose): [TypeInferenceError] Invalid attribute perm {0, 2, 1}, …``."""
+_FRAME = re.compile(r"\bin from_onnx\b|frontend[/\\]onnx")
+"""A row of a Python stack inside an importer of ONNX."""
 _CHECKER = ("InferenceError", "ValidationError")
 MAX_WHY = 160
 
@@ -45,16 +47,19 @@ def check_model(failure: Failure, means: Means) -> Diagnosis:
     ends_in_error = isinstance(seen.ended, Exited) and seen.ended.code != 0 and seen.signature is not None
     if found is None or not ends_in_error:
         return NOTHING_FOUND
+    if _FRAME.search(seen.excerpt) is None:
+        return NOTHING_FOUND  # it fails after the import
     control = means.run_control(failure, found.checked)
     refusal = _read_refusal(control)
-    said = f"{seen.signature.message if seen.signature is not None else ''}\n{seen.excerpt}"
-    if refusal is None or re.search(rf"\b{refusal['operator']}\b", said) is None:
+    if refusal is None or not _names_operator(seen, refusal["operator"]):
         return Diagnosis(controls=(control,))
     why = refusal["why"].strip()[:MAX_WHY]
+    rows = re.findall(rf'{re.escape(found.file)}", line (\d{{1,6}})', control.excerpt)
+    line = int(rows[-1]) if rows else found.line
     evidence = RuleEvidence(
         operation=refusal["operator"],
         file=found.file,
-        line=found.line,
+        line=line,
         version=seen.version,
         rule=Rule.INVALID_MODEL,
         rule_of=why,
@@ -62,7 +67,7 @@ def check_model(failure: Failure, means: Means) -> Diagnosis:
         control="ONNX's own checker, called on the model before the import, refuses it",
         control_end=ControlEnd.REFUSED,
     )
-    words = f"{refusal['operator']} in the model of {found.file}:{found.line} breaks a rule of ONNX: {why}"
+    words = f"{refusal['operator']} in the model of {found.file}:{line} breaks a rule of ONNX: {why}"
     return Diagnosis(controls=(control,), findings=(make_finding(evidence, words),))
 
 
@@ -87,7 +92,16 @@ def _list_imports(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 def _read_refusal(control: Observation) -> re.Match[str] | None:
+    """Return the refusal of the checker. A declared extent that inference contradicts stops no importer."""
     signature = control.signature
     if signature is None or signature.type.rpartition(".")[2] not in _CHECKER:
         return None
-    return _REFUSED.search(f"{signature.message}\n{control.excerpt}")
+    refusal = _REFUSED.search(f"{signature.message}\n{control.excerpt}")
+    return None if refusal is None or "existing shape differ" in refusal["why"] else refusal
+
+
+def _names_operator(seen: Observation, operator: str) -> bool:
+    """True if the error names the operator, or the importer's log does so above it."""
+    message = seen.signature.message if seen.signature is not None else ""
+    logged = re.search(rf"\b[Oo]perator:? {re.escape(operator)}\b", seen.excerpt)
+    return logged is not None or re.search(rf"\b{re.escape(operator)}\b", message) is not None

@@ -7,6 +7,7 @@ operations. Only parameters with constant extents are read: a shape that the com
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
@@ -33,10 +34,10 @@ def check_shapes(failure: Failure, _means: Means) -> Diagnosis:
     signature = failure.seen.signature
     if signature is None or signature.type != _READER:
         return NOTHING_FOUND
-    said = f"{signature.message}\n{failure.seen.excerpt}".lower()
+    said = signature.message.lower().replace("_", "")
     for file, tree in parse_programs(failure.testcase, "R.Tensor"):
         for call, operands in find_unfit(tree):
-            if get_method(call).replace("_", "") not in said.replace("_", ""):
+            if re.search(rf"\b{get_method(call).replace('_', '')}\b", said) is None:
                 continue
             shown = ", ".join(f"{name} {shape}" for name, shape in operands.items())
             evidence = RuleEvidence(
@@ -57,7 +58,10 @@ def check_shapes(failure: Failure, _means: Means) -> Diagnosis:
 
 def find_unfit(tree: ast.Module) -> Iterator[tuple[ast.Call, Mapping[str, Shape]]]:
     """Yield each operation on two parameters whose declared shapes do not fit, with the parameters."""
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        if any(one is not function and one in functions for one in ast.walk(function)):
+            continue  # an inner function may have parameters of the same names
         shapes = {one.arg: shape for one in function.args.args if (shape := _read_shape(one.annotation)) is not None}
         names_in = (node for node in ast.walk(function) if isinstance(node, ast.Name))
         made = {name.id for name in names_in if isinstance(name.ctx, ast.Store)}
@@ -66,10 +70,15 @@ def find_unfit(tree: ast.Module) -> Iterator[tuple[ast.Call, Mapping[str, Shape]
             if len(call.args) != 2 or len(names) != 2 or made & set(names) or not set(names) <= set(shapes):
                 continue
             one, two = (shapes[name] for name in names)
-            method = get_method(call)
+            method = get_method(call) if _is_of_relax(call) else ""
             fits = _multiply(one, two) if method == "matmul" else _broadcast(one, two)
             if (method == "matmul" or method in _ELEMENTWISE) and not fits:
                 yield call, {name: shapes[name] for name in names}
+
+
+def _is_of_relax(call: ast.Call) -> bool:
+    """True for ``R.add(…)`` and ``relax.op.add(…)``."""
+    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in ("R", "relax.op")
 
 
 def _read_shape(annotation: ast.expr | None) -> Shape | None:

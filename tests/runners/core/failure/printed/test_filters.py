@@ -69,6 +69,10 @@ def _make_filter(choose: random.Random) -> str:
         "| sort | uniq -c",
         "| sed s/a/b/",
         "| grep 'a",
+        "| grep '[z-a]'",
+        "| grep '[a&&b]'",
+        "| grep '\\<a\\>'",
+        "| grep -F 'a\nb'",
         "",
     ],
 )
@@ -91,11 +95,25 @@ def test_the_time_is_linear_in_a_long_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "output",
-    [pytest.param(b"x" * 3_000_000, id="a-row-of-3-MB"), pytest.param(b"xxxxxxxxx\n" * 50_000, id="many-rows")],
+    ("filters", "output"),
+    [
+        pytest.param("| grep x", b"x" * 3_000_000, id="a-row-of-3-MB"),
+        pytest.param("| grep x", b"xxxxxxxxx\n" * 50_000, id="many-rows"),
+        pytest.param("| grep x | grep -n ''", b"x\n" * 29_000, id="numbers"),
+        pytest.param("| grep -v y", "é\n".encode() * 29_000, id="bytes"),
+        pytest.param("| wc -l", b"a\nb", id="a-row-without-an-end"),
+        pytest.param("| tail -5 | wc -l", b"a\nb", id="a-row-without-an-end-is-taken"),
+    ],
 )
-def test_a_result_that_is_too_long_is_unknown(output: bytes) -> None:
-    assert apply("| grep x", output) is None
+def test_a_result_that_is_too_long_or_not_exact_is_unknown(filters: str, output: bytes) -> None:
+    assert apply(filters, output) is None
+
+
+def test_a_long_row_in_small_pieces_takes_no_longer() -> None:
+    began = time.process_time()
+    assert apply("| grep -c x", *([b"x"] * 60_000), b"\n") == "1"
+    assert apply("| tail -n 59000", b"\n" * 200_000) is not None
+    assert time.process_time() - began < 3
 
 
 def test_rows_of_two_streams_do_not_mix() -> None:

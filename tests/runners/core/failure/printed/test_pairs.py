@@ -39,12 +39,13 @@ def test_the_last_two_values_are_compared(stdout: str, reading: Reading) -> None
 @pytest.mark.parametrize(
     ("stdout", "whole", "each"),
     [
-        ("[5.5e-01 0.0]\n[5.5e-01 1e-08]", Reading.RIGHT, Reading.WRONG),
+        ("[5.5e-01 0.0]\n[5.5e-01 1e-08]", Reading.RIGHT, Reading.UNKNOWN),
         ("[5.5e-01 1.0001e-04]\n[5.5e-01 1.0000e-04]", Reading.RIGHT, Reading.UNKNOWN),
         ("[0. 2.]\n[0. 2.]", Reading.RIGHT, Reading.RIGHT),
+        ("[0. 2.]\n[0. 3.]", Reading.WRONG, Reading.WRONG),
     ],
 )
-def test_a_small_value_beside_a_large_one_counts_by_itself_if_asked(
+def test_a_small_value_beside_a_large_one_decides_nothing_if_each_counts(
     stdout: str, whole: Reading, each: Reading
 ) -> None:
     """The sum of large values leaves such a difference, and so does a function that loses digits."""

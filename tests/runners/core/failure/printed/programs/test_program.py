@@ -70,6 +70,7 @@ def test_another_program_is_not_the_reported_one(old: str, new: str, reading: Re
         ("%c = tosa.mul ... : (tensor<4xi8>) -> tensor<4xi8>\n  %d = tosa.abs %c", Reading.WRONG),
         ("%c = tosa.mul %a, ... : tensor<4xi8>\n  %d = tosa.abs %a", Reading.UNKNOWN),
         ("%c = tosa.mul %a, %b, ... : tensor<4xi8>\n  %d = tosa.abs %b", Reading.UNKNOWN),
+        ("%c = tosa.mul ...\n  %d = tosa.abs ...", Reading.UNKNOWN),
     ],
 )
 def test_a_gap_inside_a_quoted_operation_stands_for_any_words(quoted: str, reading: Reading) -> None:

@@ -26,7 +26,7 @@ FAILED = Exited(code=1)
 ERROR = Signature(type="ValueError", message="Transpose: number of axes in perm attribute (3) must equal (2)")
 
 
-def see(variant: Variant, signature: Signature | None, ended: Ended) -> Observation:
+def see(variant: Variant, signature: Signature | None, ended: Ended, excerpt: str = "") -> Observation:
     return Observation(
         toolchain="tvm",
         version="0.27.0",
@@ -37,14 +37,22 @@ def see(variant: Variant, signature: Signature | None, ended: Ended) -> Observat
         answer=Answer.SKIP,
         ended=ended,
         signature=signature,
+        excerpt=excerpt,
     )
 
 
-def diagnose(control: Signature | None, failing: Signature = ERROR, ended: Ended = FAILED) -> Diagnosis:
+STACK = """  File "/work/r.py", line 3, in <module>
+  File "a/relax/frontend/onnx/onnx_frontend.py", line 9, in from_onnx
+"""
+
+
+def diagnose(
+    control: Signature | None, failing: Signature = ERROR, ended: Ended = FAILED, stack: str = STACK
+) -> Diagnosis:
     def run(_version: str, variant: Variant, _changed: Testcase, _device: str) -> Observation:
         return see(variant, control, Exited(code=1 if control else 0))
 
-    failure = Failure(testcase=program(TEXT), seen=see(Variant.ORIGINAL, failing, ended))
+    failure = Failure(testcase=program(TEXT), seen=see(Variant.ORIGINAL, failing, ended, stack))
     return check_model(failure, make_means(run))
 
 
@@ -65,10 +73,23 @@ def test_a_model_that_the_checker_refuses_at_the_failing_operator_is_at_fault() 
         pytest.param(REFUSED, ERROR, Signalled(code=11), id="a crash"),
         pytest.param(REFUSED, ERROR, Exited(code=0), id="a result"),
         pytest.param(Signature(type="ValueError", message=REFUSAL), ERROR, Exited(code=1), id="no checker"),
+        pytest.param(
+            Signature(
+                type="onnx.onnx_cpp2py_export.shape_inference.InferenceError",
+                message="(op_type:Transpose): Inferred shape and existing shape differ in rank",
+            ),
+            ERROR,
+            Exited(code=1),
+            id="only a declared extent",
+        ),
     ],
 )
 def test_other_failures_of_an_import_stay_open(control: Signature | None, failing: Signature, ended: Ended) -> None:
     assert not diagnose(control, failing, ended).findings
+
+
+def test_an_error_after_the_import_is_not_of_the_model() -> None:
+    assert not diagnose(REFUSED, stack='  File "/work/r.py", line 4, in <module>\n').findings
 
 
 def test_the_checked_testcase_checks_each_model_and_imports_it() -> None:

@@ -52,6 +52,12 @@ def test_shapes_that_fit_or_are_not_known_are_no_fault(op: str, a: str, b: str) 
     assert find(op, a, b) == []
 
 
+@pytest.mark.parametrize("call", ["seen.matmul", "T.matmul"])
+def test_a_call_that_is_not_of_relax_is_no_operation(call: str) -> None:
+    text = TEXT.format(op="matmul", a="(4, 8)", b="(4, 8)").replace("R.matmul", call)
+    assert list(find_unfit(ast.parse(text))) == []
+
+
 def test_a_value_of_the_function_is_no_parameter() -> None:
     """The compiler inferred its shape, and may be wrong."""
     text = TEXT.format(op="matmul", a="(4, 8)", b="(4, 8)")
