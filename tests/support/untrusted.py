@@ -60,8 +60,10 @@ from runners.toolchains.iree.diagnosis.rules.operation_rules import find_broken_
 from runners.toolchains.iree.diagnosis.rules.undefined_operands import find_fault
 from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
 from runners.toolchains.iree.placed_passes import place_passes
+from runners.toolchains.tvm.diagnosis.programs import parse_programs
 from runners.toolchains.tvm.diagnosis.rules.invalid_model import find_import
 from runners.toolchains.tvm.diagnosis.rules.live_argument import find_live_argument
+from runners.toolchains.tvm.diagnosis.rules.unfit_shapes import find_unfit
 from tests.bot.extract.reading import make_issue
 
 SIZE = 64 * 1024
@@ -246,6 +248,9 @@ READERS: Mapping[str, Reader] = {
         parse_markdown(f"`iree-opt a.mlir | grep -c x` prints 3 expected{text}"), (), "| grep -c x"
     ),
     "imported model": lambda text: find_import(make_program(f"from_onnx(m)\n{text}")),
+    "unfit shapes": lambda text: [
+        list(find_unfit(tree)) for _, tree in parse_programs(make_program(f"def f(a: R.Tensor((4, 8))):\n{text}"))
+    ],
     "placed passes": lambda text: place_passes(
         ("iree-opt", "a.mlir", f"--pass-pipeline={text}"), {"a.mlir": text}, text
     ),

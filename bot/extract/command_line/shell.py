@@ -122,7 +122,7 @@ def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
                 continue
             calls.append(call)
             piped, filtered = call.stdout == "|", False
-    return [replace(call, filters="") if call.filters == _NOT_PIPED else call for call in calls], ignored
+    return calls, ignored
 
 
 _INNER_CONTINUATION = re.compile(r"(?<=[ \t])\\[ \t]+(?=\S)")
@@ -283,7 +283,7 @@ def _read_call(words: list[str], piped: bool) -> ToolCall | None:
     following = iter(rest[2:] if again else rest[1:])  # a driver prints the program's name, then its path
     for word in following:
         if word == "|":
-            stdout = "|"
+            stdout = stdout or "|"  # the output in a file does not reach the next program
         elif not word.startswith("\0"):
             argv.append(word)
         elif (operator := word[1:]) != "2>&1":
@@ -293,8 +293,6 @@ def _read_call(words: list[str], piped: bool) -> ToolCall | None:
             elif operator == "<":
                 stdin = target
     merged = "2>&1" if stdout == "|" and "\0002>&1" in words else ""
-    if stdout == "|" and any(word in ("\0>", "\0>>", "\0&>") for word in words):
-        merged = _NOT_PIPED
     return ToolCall(
         argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored), filters=merged
     )
@@ -341,8 +339,6 @@ FILTERS: Mapping[str, Filter] = {
     "cut": Filter(flags=r"-[dfcb].{0,20}|-s", operands=2),
     "tr": Filter(flags=r"-[dsc]{1,3}", operands=2),
 }
-_NOT_PIPED = "none"
-"""Filters of a program whose output goes into a file: they read the messages alone, or nothing."""
 MAX_FILTERS = 400
 """Characters of the filters of one command."""
 
@@ -352,8 +348,6 @@ def _add_filter(before: str, words: Sequence[str]) -> str:
 
     ``words`` are those of one program of a pipe, with ``|`` at the end if another program follows.
     """
-    if before == _NOT_PIPED:
-        return before
     own = [word for word in words if word != "|"]
     known = FILTERS.get(own[0]) if own else None
     if known is None:

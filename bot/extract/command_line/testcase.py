@@ -24,7 +24,7 @@ from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, mak
 from bot.extract.types import ADD_RUN, ASSUME_DEVICE, GENERATE_INPUT, Repair, Repro
 from runners.core.failure.compare import is_left_out_assertion
 from runners.core.failure.oracle import OUTPUT
-from runners.core.failure.printed.filters import is_counting, read_pipe
+from runners.core.failure.printed.filters import read_pipe
 from runners.core.protocol import Claim, ClaimKind, Signature, Testcase, TestcaseKind
 from runners.core.toolchain.facts import AMD, APPLE, NVIDIA
 from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
@@ -79,10 +79,11 @@ def _add_filters(repro: Repro, filters: str, parsed: ParsedIssue) -> Repro:
     If they count rows, and the report tells the number, the claim is about this number.
     """
     repro, claim = replace(repro, filters=filters), repro.claim
-    if read_pipe(filters) is None:
+    pipe = read_pipe(filters)
+    if pipe is None:
         return repro
     repro = replace(repro, testcase=msgspec.structs.replace(repro.testcase, filters=filters))
-    if not is_counting(filters) or claim.kind not in (ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT):
+    if not pipe.counts or claim.kind not in (ClaimKind.UNKNOWN, ClaimKind.WRONG_RESULT):
         return repro
     quotes_rows = bool(claim.actual.strip())
     actual, expected = read_row_counts(parsed.document, parsed.pieces, filters, only_below=quotes_rows)

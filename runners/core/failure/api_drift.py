@@ -127,14 +127,19 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
 
 def _find_unplaced(text: str, testcase: Testcase, vocabulary: FailureVocabulary, version: str) -> Drift | None:
     """Return the pass of a command that the build does not run where the command has it."""
-    words = [re.sub(r"[^a-z0-9]", "", word.lower()) for step in testcase.steps for word in step]
+    flags = [flag for step in testcase.steps for word in step for flag in re.findall(r"[\w-]+", word)]
     for found in (one for pattern in vocabulary.unplaced_passes for one in pattern.finditer(text)):
         name = found["name"].removesuffix("Pass")
-        letters = re.sub(r"[^a-z0-9]", "", name.lower())
-        if letters and any(letters in word for word in words):
+        if any(names_pass(flag, name) for flag in flags):
             why = f"{version} does not run the pass {name} on {found['on']}"
             return Drift(name=name, successor=None, why=why, moved=Moved.ELSEWHERE, version=version)
     return None
+
+
+def names_pass(flag: str, name: str) -> bool:
+    """True if the last words of a flag are the name of a pass's class: ``codegen-drop-units`` of ``DropUnits``."""
+    words = flag.lower().split("-")
+    return bool(name) and any("".join(words[at:]) == name.lower() for at in range(len(words)))
 
 
 def _describe_entry(entry: DriftEntry, version: str) -> Drift:

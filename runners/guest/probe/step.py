@@ -54,6 +54,7 @@ class ProbeStep:
         self.timeout_s: float = step["timeout_s"]
         self.pipe: dict[str, Any] | None = step.get("pipe")
         self.filtered: Filtered | None = None
+        self.piped: tuple[int, ...] = ()
         self.environment: dict[str, str] = job["environment"]
         self.late: dict[str, str] = job.get("late") or {}
         self.perturb: int | None = job.get("perturb")
@@ -94,6 +95,7 @@ class ProbeStep:
             self.out, out_w = self.open_pipe(limit)
             self.err, err_w = self.open_pipe(limit)
         if self.pipe is not None:
+            self.piped = (self.out, self.err) if self.pipe["merges"] else (self.out,)
             from runners.guest.probe import filters  # lazy: few probes need it
 
             with contextlib.suppress(re.error):  # a pattern that only the host's Python reads: unknown
@@ -193,10 +195,8 @@ class ProbeStep:
 
     def add_data(self, descriptor: int, data: bytes) -> None:
         self.streams[descriptor].add(data)
-        if self.filtered is not None and self.pipe is not None:
-            reads = descriptor == self.out or (self.pipe["merges"] and descriptor == self.err)
-            if reads:
-                self.filtered.add(descriptor, data)
+        if self.filtered is not None and descriptor in self.piped:
+            self.filtered.add(descriptor, data)
 
     def capture_stacks(self) -> WaitResult | None:
         """Make a step whose time is over print its stacks. Return how it ended. None if it still runs.

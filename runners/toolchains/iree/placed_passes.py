@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from runners.core.failure.api_drift import names_pass
 from runners.guest.iree.pipelines import parse_pipeline
 from runners.toolchains.iree.failures import UNPLACED
 
@@ -30,7 +31,7 @@ def place_passes(step: Sequence[str], files: Mapping[str, str], said: str) -> tu
     """
     if not step or step[0] != "iree-opt":
         return None
-    refused = {_join_letters(found["name"].removesuffix("Pass")) for found in UNPLACED.finditer(said)} - {""}
+    refused = {found["name"].removesuffix("Pass") for found in UNPLACED.finditer(said)}
     kinds = {kind for word in step for kind in _FUNCTION.findall(files.get(word, ""))}
     if not refused or len(kinds) != 1:
         return None
@@ -49,7 +50,7 @@ def _place_in_pipeline(word: str, refused: set[str], kind: str) -> str:
     if any(one.pipeline != f"builtin.module({one.text})" for one in passes):
         return word  # some passes have a place already
     for one in passes:
-        if _is_refused(one.name, refused):
+        if any(names_pass(one.name, name) for name in refused):
             placed = f"{kind}({one.text})".replace("\\", r"\\")
             text = re.sub(rf"(?<![\w.-]){re.escape(one.text)}(?![\w-])", placed, text)
     return f"{name}={text}"
@@ -65,20 +66,10 @@ def _write_pipeline(step: Sequence[str], refused: set[str], kind: str) -> tuple[
             rest.append(word)
         elif name in _ANYWHERE:
             passes.append(name)
-        elif _is_refused(name, refused):
+        elif any(names_pass(name, one) for one in refused):
             is_refused = True
             text = f"{name}{{{options}}}" if equals else name
             passes.append(f"{kind}({text})")
         else:
             return None
     return (*rest, f"{_PIPELINE}=builtin.module({','.join(passes)})") if is_refused else None
-
-
-def _is_refused(name: str, refused: set[str]) -> bool:
-    """True if the last words of a flag are the words of a refused class: ``iree-codegen-X-y`` of ``XY``."""
-    words = name.split("-")
-    return any(_join_letters("".join(words[at:])) in refused for at in range(len(words)))
-
-
-def _join_letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -25,7 +25,6 @@ ROWS = Product(
 )
 """What a counting filter counts."""
 _MERGED = "2>&1"
-_GREPS = frozenset({"grep", "egrep", "fgrep"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

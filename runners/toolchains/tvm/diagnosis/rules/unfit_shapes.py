@@ -58,9 +58,8 @@ def check_shapes(failure: Failure, _means: Means) -> Diagnosis:
 
 def find_unfit(tree: ast.Module) -> Iterator[tuple[ast.Call, Mapping[str, Shape]]]:
     """Yield each operation on two parameters whose declared shapes do not fit, with the parameters."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    for function in functions:
-        if any(one is not function and one in functions for one in ast.walk(function)):
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        if any(one is not function and isinstance(one, ast.FunctionDef) for one in ast.walk(function)):
             continue  # an inner function may have parameters of the same names
         shapes = {one.arg: shape for one in function.args.args if (shape := _read_shape(one.annotation)) is not None}
         names_in = (node for node in ast.walk(function) if isinstance(node, ast.Name))

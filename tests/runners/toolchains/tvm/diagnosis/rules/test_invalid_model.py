@@ -41,7 +41,7 @@ def see(variant: Variant, signature: Signature | None, ended: Ended, excerpt: st
     )
 
 
-STACK = """  File "/work/r.py", line 3, in <module>
+STACK = """  File "r.py", line 3, in <module>
   File "a/relax/frontend/onnx/onnx_frontend.py", line 9, in from_onnx
 """
 
@@ -89,7 +89,7 @@ def test_other_failures_of_an_import_stay_open(control: Signature | None, failin
 
 
 def test_an_error_after_the_import_is_not_of_the_model() -> None:
-    assert not diagnose(REFUSED, stack='  File "/work/r.py", line 4, in <module>\n').findings
+    assert not diagnose(REFUSED, stack='  File "r.py", line 4, in <module>\n').findings
 
 
 def test_the_checked_testcase_checks_each_model_and_imports_it() -> None:
