@@ -238,17 +238,20 @@ class ProbeStep:
         assert ended is not None
         status, usage = ended
         out, err = self.streams[self.out], self.errors
+        used_up = not timed_out and self.used_up_cpu(status, usage)
+        # Rows that a limit cut off are not counted: what the filters would leave of them is unknown.
+        filtered = None if self.filtered is None or timed_out or used_up else self.filtered.finish()
         return {
             "argv": self.argv,
             "status": status,
             "timed_out": timed_out,
-            "used_up": not timed_out and self.used_up_cpu(status, usage),
+            "used_up": used_up,
             "seconds": round(seconds, 6),
             "maxrss_bytes": usage.ru_maxrss * 1024,
             "stdout": out.decode_text(),
             "stderr": err.decode_text(),
             "truncated": bool(out.dropped or err.dropped),
-            "filtered": None if self.filtered is None else self.filtered.finish(),
+            "filtered": filtered,
             "forked": self.forked,
             "not_forked": self.not_forked,
             "claims": self.streams[self.claims].decode_text(),

@@ -20,14 +20,14 @@ from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Exited, Limits, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.probe.layout import Layout
 from runners.probe.run import run_probe
-from runners.probe.task import Task
+from runners.probe.task import ProbeResult, Task
 from runners.sandbox import bubblewrap, bubblewrap_command, owner, select, selftest
 from runners.sandbox.containers import command_line, engine as containers, podman_store, skeleton
 from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, seccomp
 from runners.sandbox.unprotected import Unprotected
 from tests.runners.sandbox.conftest import TOOLS, name_of, run_source
-from tests.runners.sandbox.kit.attack import QUICK
+from tests.runners.sandbox.kit.attack import FLOODING, LIMITS, QUICK
 from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
 
 SPEC = SandboxSpec(argv=("/bin/true",), mounts=(), limits=Limits(memory_bytes=1000, processes=7, disk_bytes=5000))
@@ -467,14 +467,26 @@ def test_filters_read_the_whole_output_of_the_last_step(engine: Engine, layout: 
     source += "print('here', file=sys.stderr)\n"
     expected = {"| grep -c here": "1", "2>&1 | grep -c here": "2", "| grep here | head -1": "50000 here"}
     for filters, left in expected.items():
-        testcase = Testcase(
-            kind=TestcaseKind.PYTHON,
-            toolchain="tvm",
-            files={"repro.py": source},
-            steps=(("python", "-c", "print('here')"), ("python", "repro.py")),
-            filters=filters,
-        )
-        task = Task(testcase=testcase, tools=TOOLS, limits=QUICK)
-        first, last = run_probe(engine, layout, task, run_id="filters").steps
+        first, last = run_filtered(engine, layout, source, filters, LIMITS).steps
         assert first.filtered is msgspec.UNSET
         assert (last.filtered, last.truncated, last.ended) == (left, True, Exited(code=0))
+
+
+@pytest.mark.sandbox
+def test_filters_leave_nothing_of_a_step_that_its_limit_ended(engine: Engine, layout: Layout) -> None:
+    """The rows that the program did not get to print may be the rows that the report counts."""
+    source = "import time\nprint('here', flush=True)\ntime.sleep(1000)\n"
+    *_, last = run_filtered(engine, layout, source, "| grep -c here", FLOODING).steps
+    assert isinstance(last.ended, TimedOut)
+    assert (last.stdout, last.filtered) == ("here\n", msgspec.UNSET)
+
+
+def run_filtered(engine: Engine, layout: Layout, source: str, filters: str, limits: Limits) -> ProbeResult:
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="tvm",
+        files={"repro.py": source},
+        steps=(("python", "-c", "print('here')"), ("python", "repro.py")),
+        filters=filters,
+    )
+    return run_probe(engine, layout, Task(testcase=testcase, tools=TOOLS, limits=limits), run_id="filters")
