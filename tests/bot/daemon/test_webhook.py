@@ -170,7 +170,7 @@ def test_one_deadline_covers_the_whole_request(monkeypatch: pytest.MonkeyPatch) 
             (raw,) = _open_slowly(sent, start, 1)
             raw.settimeout(0.1)
             began, answer = time.monotonic(), None
-            while answer is None and time.monotonic() - began < 10:
+            while answer is None and time.monotonic() - began < 30:
                 try:
                     raw.sendall(b"x")
                     answer = raw.recv(64)
@@ -180,7 +180,7 @@ def test_one_deadline_covers_the_whole_request(monkeypatch: pytest.MonkeyPatch) 
                     answer = b""
             raw.close()
             assert answer == b""
-            assert 0.3 < time.monotonic() - began < 5
+            assert 0.3 < time.monotonic() - began < 20
             assert sent.kept == []
 
 

@@ -138,9 +138,9 @@ def test_no_value_of_an_option_takes_long_to_refuse(name: str) -> None:
     for length in (24, 240, 64 * 1024):
         for unit in ("a", "1", "a,", "1,", ".", "a.", "1..", "-", "_", ">=1", ">=a,", "<"):
             for value in ((unit * length)[:length] + "$", (unit * length)[:length] + "\n", "$" + unit * length):
-                start = time.perf_counter()
+                start = time.process_time()
                 assert OPTIONS[name].pattern.fullmatch(value) is None
-                assert time.perf_counter() - start < 1, (unit, length)
+                assert time.process_time() - start < 5, (unit, length)
 
 
 @pytest.mark.parametrize(

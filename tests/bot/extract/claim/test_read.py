@@ -413,7 +413,7 @@ def test_versions_are_found_in_linear_time(piece: str) -> None:
     for heading in ("", "Version"):
         find_versions([Passage(text=text, heading=heading)], "tvm")
         find_good_versions([Passage(text=text, heading=heading)], "iree")
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 def test_devices_are_those_of_the_code_and_the_flags() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from runners.core.mlir.affine_maps import read_named_maps
 from runners.core.mlir.brackets import find_closing, partition, remove_comments, split_list
 from runners.core.mlir.operations import Operation, Region, parse_operation
 from runners.core.mlir.types import DYNAMIC, ScalarType, TensorType, fits_shape, parse_type
@@ -41,7 +42,6 @@ _FUNCTION = re.compile(
     r"\((?P<arguments>[^()]{0,4000})\)[^\n]{0,1000}\{[ \t]*$",
     re.M,
 )
-_ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*(?P<map>affine_map<[^\n]*>)[ \t]*$", re.M)
 _INPUT = re.compile(
     r"--input=(?:(?P<shape>(?:\d{1,9}x){0,8})(?P<element>\w{1,12})=)?(?P<values>[-+\w.,\[\] ]{1,200000})$"
 )
@@ -56,7 +56,7 @@ class CalledFunction:
     inputs: tuple[str, ...]
     """The words of the run that pass arguments."""
     maps: dict[str, str]
-    """Aliases of affine maps in the text."""
+    """The affine maps that the text names."""
     others: dict[str, Region]
     """The other functions of the text, which this function may call."""
     held: dict[str, Values]
@@ -91,7 +91,7 @@ def find_called_function(testcase: Testcase) -> CalledFunction | None:
         arguments=functions[0]["arguments"],
         body=bodies[functions[0]["name"]].text,
         inputs=tuple(word for word in run if word.startswith("--input=")),
-        maps={found["name"]: found["map"] for found in _ALIAS.finditer(text)},
+        maps=read_named_maps(text),
         others=bodies,
         held=dict(_list_globals(text)),
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from runners.core.mlir.affine_maps import AffineMap, list_maps
 from runners.core.mlir.brackets import split_list, strip_parentheses
 from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import DYNAMIC, TensorType, match_static, parse_type
@@ -32,7 +33,6 @@ _OPERATION = re.compile(
     r"(?:\{\s*+\^\w+\((?P<elements>[^()]*)\)\s*+:(?P<body>[^{}^]*)\}\s*+)?->\s*+"
     r"(?P<types>[^{}]+)$"
 )
-_MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _YIELD = re.compile(r"linalg\.yield\s")
 _COUNTER = re.compile(rf"(?P<to>{VALUE})\s*=\s*linalg\.index\s+(?P<loop>\d{{1,2}})\s*:\s*\w+$")
 _EXTRACT = re.compile(rf"(?P<to>{VALUE})\s*=\s*tensor\.extract\s+(?P<of>{VALUE})\[(?P<at>[^\[\]]*)\]\s*:[^\n]*$")
@@ -43,8 +43,8 @@ class _Loops:
     """A loop nest: the kind of each loop, the map of each operand, and the lines of one iteration."""
 
     kinds: tuple[str, ...]
-    maps: tuple[str, ...]
-    """One for each input and one for each result, as ``affine_map`` texts."""
+    maps: tuple[AffineMap | None, ...]
+    """The map of each input and of each result. None for a map that cannot be read."""
     elements: tuple[str, ...]
     """The names of one element of each operand."""
     lines: tuple[str, ...]
@@ -153,7 +153,7 @@ def _read_generic(found: re.Match[str], aliases: Mapping[str, str]) -> _Loops | 
     attributes = found["attributes"] or ""
     kinds = re.search(r"iterator_types\s*=\s*\[([^\[\]]*)\]", attributes)
     elements = re.findall(rf"({VALUE})\s*:", found["elements"] or "")
-    maps = tuple(aliases.get(one, one) for one in _MAP.findall(attributes.partition("iterator_types")[0]))
+    maps = tuple(list_maps(attributes.partition("iterator_types")[0], aliases))
     if kinds is None or not elements or len(maps) != len(elements):
         return None
     body = re.sub(r"(?<![\w.%$-])index\b", "i64", found["body"])
@@ -166,10 +166,10 @@ def _read_named(found: re.Match[str], element: str) -> _Loops | None:
     named = find_named(found["name"], found["attributes"] or "", element) if found["body"] is None else None
     if named is None:
         return None
-    listed = ", ".join((*named.parallel, *named.reduced))
+    listed = (*named.parallel, *named.reduced)
     return _Loops(
         kinds=("parallel",) * len(named.parallel) + ("reduction",) * len(named.reduced),
-        maps=tuple(f"affine_map<({listed}) -> ({one})>" for one in named.maps),
+        maps=tuple(AffineMap(listed, tuple(split_list(one))) for one in named.maps),
         elements=named.elements,
         lines=named.lines,
     )
@@ -189,7 +189,7 @@ def _run_loops(
     loops: _Loops, inputs: Sequence[Values], starts: Sequence[Values], known: Mapping[str, Values]
 ) -> list[Values] | None:
     """Run a loop nest: for each point of the reduction loops, run all points of the parallel loops at once."""
-    maps = [_read_map(one) for one in loops.maps]
+    maps = [None if one is None else _parse_results(one) for one in loops.maps]
     operands = [*inputs, *starts]
     read = [one for one in maps if one is not None]
     if len(read) < len(maps) or len({one.dimensions for one in read}) != 1:
@@ -287,16 +287,12 @@ class _Map:
     results: tuple[ast.expr, ...]
 
 
-def _read_map(text: str) -> _Map | None:
-    found = re.search(r"\(([^()]*)\)\s*->\s*\((.*)\)>?\s*$", text)
-    if found is None or len(text) > 2_000:
-        return None
-    dimensions = tuple(split_list(found[1]))
+def _parse_results(one: AffineMap) -> _Map | None:
+    texts = [text.replace("floordiv", "//").replace(" mod ", " % ") for text in one.results]
     try:
-        listed = ast.parse(f"({found[2].replace('floordiv', '//').replace(' mod ', ' % ')},)", mode="eval").body
+        return _Map(one.dimensions, tuple(ast.parse(text, mode="eval").body for text in texts))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None if found[2].strip() else _Map(dimensions, ())
-    return _Map(dimensions, tuple(listed.elts)) if isinstance(listed, ast.Tuple) else None
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.core.mlir.affine_maps import AffineMap, list_maps
 from runners.core.mlir.brackets import split_list
 from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import TensorType, parse_type
@@ -245,20 +246,24 @@ def _write(
     elements: Sequence[str],
     lines: Sequence[str],
 ) -> str:
-    loops = ", ".join(f"d{at}" for at in range(rank))
-    maps = [f"affine_map<({loops}) -> ({', '.join(f'd{at}' for at in one)})>" for one in (*inputs, result)]
+    loops = tuple(f"d{at}" for at in range(rank))
+    maps = [AffineMap(loops, tuple(loops[at] for at in one)) for one in (*inputs, result)]
     kinds = ['"parallel"' if at in result else '"reduction"' for at in range(rank)]
     return _join(found, maps, kinds, elements, lines)
 
 
 def _join(
-    found: re.Match[str], maps: Sequence[str], kinds: Sequence[str], elements: Sequence[str], lines: Sequence[str]
+    found: re.Match[str],
+    maps: Sequence[AffineMap],
+    kinds: Sequence[str],
+    elements: Sequence[str],
+    lines: Sequence[str],
 ) -> str:
     body = "\n".join(lines)
     arguments = ", ".join(f"{name}: X" for name in elements)
     return (
         f"{found['to']} = linalg.generic "
-        f"{{indexing_maps = [{', '.join(maps)}], iterator_types = [{', '.join(kinds)}]}} "
+        f"{{indexing_maps = [{', '.join(map(str, maps))}], iterator_types = [{', '.join(kinds)}]}} "
         f"ins({found['ins']} : {found['types']}) outs({found['outs']} : {found['type']}) "
         f"{{\n^bb0({arguments}):\n{body}\n}} -> {found['type'].strip()}"
     )
@@ -266,13 +271,10 @@ def _join(
 
 def _write_contraction(found: re.Match[str], element: str) -> str:
     """Write a contraction with its own maps. Loops without a dimension in the result are summed."""
-    maps = re.findall(r"affine_map<[^<>]*->[^<>]*>", found["maps"])
-    read = [re.match(r"affine_map<\(([\w,\s]*)\)\s*->\s*\(([\w,\s]*)\)>$", one) for one in maps]
-    last = read[-1] if read else None
-    if len(maps) != 3 or last is None or None in read or "cast" in found[0]:
+    maps = [one for one in list_maps(found["maps"], {}) if one and {*one.results} <= {*one.dimensions}]
+    if len(maps) != 3 or "cast" in found[0]:
         raise UndefinedResult("maps of a contraction")
-    kept = {one.strip() for one in last[2].split(",")}
-    kinds = ['"parallel"' if one.strip() in kept else '"reduction"' for one in last[1].split(",")]
+    kinds = ['"parallel"' if one in maps[-1].results else '"reduction"' for one in maps[-1].dimensions]
     if not re.search(r"matmul$|contract$|vecmat$|matvec$", found["name"]):
         raise UndefinedResult(found["name"])
     suffix = "f" if element in FLOATS else "i"

@@ -27,6 +27,7 @@ from itertools import islice
 import msgspec
 
 from runners.core.findings.kinds import Rule
+from runners.core.mlir.affine_maps import list_maps, read_named_maps
 from runners.core.mlir.brackets import blank_comments, split_list
 from runners.core.mlir.operations import VALUE
 from runners.core.mlir.types import OtherType, match_type
@@ -94,26 +95,23 @@ def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
 
 # ---------------------------------------------------------------------------- one element, written by many iterations
 
-_ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*affine_map<(?P<map>[^>\n]*->[^\n]*)>\s*$", re.M)
 _GENERIC = re.compile(r"linalg\.generic\s*\{(?P<attributes>[^{}]*)\}")
 _MAPS = re.compile(r"indexing_maps\s*=\s*\[(?P<maps>(?:[^\[\]]|\[[^\[\]]*\])*)\]")
-_MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _KINDS = re.compile(r"iterator_types\s*=\s*\[(?P<kinds>[^\[\]]*)\]")
 
 
 def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
-    aliases = {found["name"]: found["map"] for found in _ALIAS.finditer(bare)}
+    named = read_named_maps(bare)
     for found in islice(_GENERIC.finditer(bare), MAX_OPERATIONS):
         kinds = _KINDS.search(bare, found.start(), found.end())
         maps = _MAPS.search(found["attributes"])
         outs = re.search(r"\bouts\((?P<names>[^:)]*):", bare[found.end() : found.end() + 4_000])
         if kinds is None or maps is None or outs is None or "," in outs["names"]:
             continue
-        last = _MAP.findall(maps["maps"])[-1:]
-        shape = _read_dimensions(aliases.get(last[0], last[0])) if last else None
-        if shape is None:
+        *_, last = list_maps(maps["maps"], named) or (None,)
+        if last is None:
             continue
-        listed, used = shape
+        listed, used = last.dimensions, frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(last.results)))
         each = split_list(kinds["kinds"])
         shared = [
             n for n, name in enumerate(listed) if n < len(each) and each[n] == '"parallel"' and name not in used
@@ -131,14 +129,6 @@ def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
             instead=f"{names} called a reduction",
             text=f"{text[: kinds.start('kinds')]}{put}{text[kinds.end('kinds') :]}",
         )
-
-
-def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
-    """Return the dimensions of an affine map, and those that its results use."""
-    found = re.search(r"\((?P<dims>[^()]*)\)\s*->\s*\((?P<results>.*)\)", affine)
-    if found is None:
-        return None
-    return split_list(found["dims"]), set(re.findall(r"[A-Za-z_]\w*", found["results"]))
 
 
 # ---------------------------------------------------------------------------- reductions in any order

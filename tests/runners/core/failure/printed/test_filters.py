@@ -113,7 +113,7 @@ def test_a_long_row_in_small_pieces_takes_no_longer() -> None:
     began = time.process_time()
     assert apply("| grep -c x", *([b"x"] * 60_000), b"\n") == "1"
     assert apply("| tail -n 59000", b"\n" * 200_000) is not None
-    assert time.process_time() - began < 3
+    assert time.process_time() - began < 10
 
 
 def test_rows_of_two_streams_do_not_mix() -> None:

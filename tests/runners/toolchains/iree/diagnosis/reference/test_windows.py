@@ -109,9 +109,9 @@ def test_sums_of_truth_values_have_no_value() -> None:
 
 def test_a_window_that_is_too_large_is_left_alone() -> None:
     text = convolve().replace("1x3x2", "1x9000x2").replace("1x2x2", "1x4001x2").replace("2x1x2", "5000x1x2")
-    begun = time.monotonic()
+    begun = time.process_time()
     assert compute_program(program(text, "1x9000x2xf32=1", "5000x1x2xf32=1")) is None
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize(("value", "printed"), [("1e-7", None), ("0.3", 0.3125)])
