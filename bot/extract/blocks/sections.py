@@ -82,7 +82,7 @@ def read_cue(intro: str) -> Cue:
                 continue
             if cue in (Cue.WORKS, Cue.EXPECTED) and _HOPE.search(text):
                 continue
-            if cue is Cue.EXPECTED and _TWO_PARTS.search(text):
+            if cue is Cue.EXPECTED and (_TWO_PARTS.search(text) or _OUTPUT_CLAUSE.search(text)):
                 return Cue.OUTPUT
             if cue is Cue.WORKS and _SILENT.search(text):
                 return Cue.FAILS
@@ -102,6 +102,14 @@ _TWO_PARTS = re.compile(
     r"\b(?:first|top|upper|former)\b[^.\n]{1,80}\b(?:second|then|bottom|lower|latter|other|last)\b", re.I
 )
 """Words for the parts of one block: "the first row is what we get, the second what it should be"."""
+_OUTPUT_CLAUSE = re.compile(
+    r"[,;] (?:but |and |yet |while |whereas |instead )?(?!(?:what|as|which|like|where|that|i\.e)\b)"
+    r"(?![^,;\n]*\b(?:expect|should|want|desired|correct|right|reference|numpy|np|(?:py)?torch|jax|old(?:er)?|previous)\b)"
+    r"[^,;\n]{0,60}\b(?:outputs?|prints?|printed|gives?|returns?|(?:result|value|number) is|actual(?:ly)?|gets?|got)\b"
+    r"[^,;.\n]{0,60}$",
+    re.I,
+)
+"""The last clause announces the block: "I expect 2 of them, the printed number is"."""
 _HOPE = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should|ought|hop(?:ed?|ing)|suppos\w+|would|want(?:ed)?)\b[^.\n]{0,40}"
     r"\b(?:work|run|pass|compile|build|succeed|be (?:fine|ok|accepted|supported))\b"

@@ -16,12 +16,17 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.outcomes import is_rejected
-from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Signature, Variant
+from runners.core.failure.parse import NATIVE
+from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.toolchains import find_toolchain
 
 _WHY = "the report quotes no failure to compare with; this is the failure on the build that it is about"
 _WHY_NEAR = (
     "the report quotes no failure to compare with and names no build; this failure names what the report names"
+)
+
+_WHY_SIGNAL = (
+    "the report gives only a signal, and the signal that ends a crash depends on the build and on the system"
 )
 
 
@@ -30,11 +35,12 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
 
     Such a report only states "it fails". If the newest release runs cleanly, all failing builds must fail in the same
     way. Otherwise it must end with the error of the reported build. If the newest release no longer reads the text,
-    its clean run is one in today's notation.
+    its clean run is one in today's notation. A report that gives only a signal does not say more than "it crashes".
     """
     plan = evidence.plan
     claim = plan.claim
-    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
+    gives_signal = _gives_only_signal(claim)
+    if not (claim.signature is None or gives_signal) or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
         return None
     failing = list_failing(evidence)
     clean = find_clean_newest(evidence)
@@ -42,7 +48,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
         return _judge_same_error(evidence, plan.reported, [one for one in failing if one.variant is Variant.ORIGINAL])
     types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
     home = _find_home(evidence, failing)
-    if home is None or len(types) != 1 or clean is None:
+    if home is None or len(types) != 1 or clean is None or (gives_signal and not types <= NATIVE):
         return None
     at_home = [seen for seen in failing if seen.version == home]
     ported = any(seen.variant is Variant.PORTED for seen in at_home)
@@ -57,12 +63,21 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
         (Ground.FAILS, Ground.UNQUOTED, *changed, *away),
         f"Already fixed: {where}{' it' if ported else ''} fails with {name_failure(types.pop())}{named},"
         f" and {name_newest(evidence)} runs it cleanly{' in its notation' if clean is Variant.PORTED else ''}.",
-        (_WHY_NEAR if away else _WHY,),
+        (_WHY_SIGNAL if gives_signal else _WHY_NEAR if away else _WHY,),
         (
             *evidence.find_indices(*versions, variants={seen.variant for seen in failing}),
             *evidence.find_indices(plan.order[-1], variants=(clean,)),
         ),
     )
+
+
+def _gives_only_signal(claim: Claim) -> bool:
+    """True for a crash of which the report has neither a message nor a stack.
+
+    A build with assertions aborts (SIGABRT) where one without them reads a null pointer (SIGSEGV).
+    """
+    crash = claim.signature
+    return crash is not None and crash.type in NATIVE and not crash.message and not crash.frames
 
 
 def judge_unquoted_value(evidence: Evidence) -> Verdict | None:

@@ -98,6 +98,33 @@ def test_without_the_reporters_build_an_error_is_not_taken_for_the_reported_one(
     assert _judge(plan, (SAME,) * 4) is not VerdictKind.CONFIRMED
 
 
+ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
+
+
+@pytest.mark.parametrize(
+    ("crash", "signatures", "kind"),
+    [
+        (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.FIXED),
+        (Signature(type="SIGSEGV"), (SAME, SAME, SAME, CLEAN), VerdictKind.INCONCLUSIVE),
+        (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, ABORT), VerdictKind.INCONCLUSIVE),
+        (Signature(type="SIGSEGV"), (ABORT, ABORT, CLEAN, CLEAN), VerdictKind.NOT_REPRODUCED),
+        (
+            Signature(type="SIGSEGV", message="invalid operand number"),
+            (ABORT, ABORT, ABORT, CLEAN),
+            VerdictKind.INCONCLUSIVE,
+        ),
+        (Signature(type="SIGSEGV", frames=("fold::run",)), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.INCONCLUSIVE),
+    ],
+    ids=["another-signal", "an-error", "on-every-build", "clean-at-home", "another-message", "with-a-stack"],
+)
+def test_a_signal_alone_stands_for_any_crash_that_newer_builds_lack(
+    crash: Signature, signatures: Seen, kind: VerdictKind
+) -> None:
+    """Builds with assertions abort where others segfault."""
+    plan = msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.CRASH, signature=crash))
+    assert _judge(plan, signatures) is kind
+
+
 @pytest.mark.parametrize("name", ["NameError", "TypeError", "FileNotFoundError"])
 def test_an_error_that_the_testcase_may_cause_is_not_taken_for_the_reported_one(name: str) -> None:
     assert _judge(REPORTED, (Signature(type=name, message="axis of the fused loop"),) * 4) is VerdictKind.INCONCLUSIVE

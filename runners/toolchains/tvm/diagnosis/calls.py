@@ -115,14 +115,28 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     if told["axis"] and told["wanted"] and axis < len(extents):
         extents[axis] = _find_same_extent(tree, str(declared.shape[axis]), place) or int(told["wanted"])
     given = f"{told['property']} {told['given']}" if told["given"] else f"shape[{told['axis']}] = {told['passed']}"
+    changes = _mend_calls(testcase.files[file], tree, function, place, extents, declared)
+    others = [
+        change
+        for at, one in _list_other_tensors(tree, function, place)
+        for change in _mend_calls(
+            testcase.files[file], tree, function, at, [n if isinstance(n, int) else None for n in one.shape], one
+        )
+    ]
+    # The check stops at the first wrong argument. Others may be as wrong: ``np.random.rand`` gives float64 for all.
+    tried = ([*changes], [*changes, *others]) if others else ([*changes],)
     return WrongCall(
         call=OtherType(function=function, argument=place + 1, declared=told["declared"], given=given),
-        mended=(
-            replace_expressions(
-                testcase, file, _mend_calls(testcase.files[file], tree, function, place, extents, declared)
-            ),
-        ),
+        mended=tuple(replace_expressions(testcase, file, one) for one in tried),
     )
+
+
+def _list_other_tensors(tree: ast.Module, function: str, place: int) -> Iterator[tuple[int, _Tensor]]:
+    """Yield the other tensors that the parameters of a function declare, each with its place."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            declared = (_read_tensor(one.annotation) for one in node.args.args)
+            yield from ((at, one) for at, one in enumerate(declared) if one is not None and at != place)
 
 
 def _mend_calls(

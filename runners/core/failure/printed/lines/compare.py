@@ -25,6 +25,7 @@ from runners.core.failure.printed.lines.changes import (
     states_difference,
 )
 from runners.core.failure.printed.lines.search import Search, TooManySteps
+from runners.core.failure.printed.lines.structure import lists_other_names, opens_other_blocks
 from runners.core.failure.printed.lines.tokens import (
     BAD_WORDS,
     BETWEEN,
@@ -323,6 +324,12 @@ def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:
     return [mask_values(line) for line in lines if has_value(line) and not count_words(line)]
 
 
+def _has_other_structure(lines: _Lines) -> Reading | None:
+    """Answer if rows that contain no value differ, which the share of wrong lines leaves out."""
+    other = opens_other_blocks(lines.reported, lines.printed) or lists_other_names(lines.reported, lines.printed)
+    return Reading.UNKNOWN if lines.wrong_found and other else None
+
+
 def _prints_wrong_lines(lines: _Lines) -> Reading | None:
     """Answer by the share of wrong lines. One common line of many (a header, a shape) is not the reported output."""
     if not lines.wrong_found:
@@ -375,6 +382,7 @@ _QUESTIONS: tuple[Callable[[_Lines], Reading | None], ...] = (
     _prints_other_expressions,
     _contradicts_missing_line,
     _prints_other_rows,
+    _has_other_structure,
     _prints_wrong_lines,
     _prints_right_lines,
     _contradicts_expected_line,

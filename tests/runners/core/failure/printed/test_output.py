@@ -14,6 +14,34 @@ from runners.toolchains import ALL_FAILURES
 IREE = "EXEC @f\nresult[0]: hal.buffer_view\n"
 ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
 
+FUNCTION = """
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        y: R.Tensor((4,), "float32") = R.add(x, x)
+        R.output(y)
+    z: R.Tensor((4,), "float32") = R.exp(y)
+    return z
+['Binding', 'Dataflow']
+"""
+WRAPPED = FUNCTION.replace("    z:", "    with R.dataflow():\n        z:")
+
+
+@pytest.mark.parametrize(
+    ("output", "reading"),
+    [
+        (FUNCTION, Reading.WRONG),
+        (WRAPPED, Reading.UNKNOWN),
+        (WRAPPED + FUNCTION, Reading.WRONG),
+        (WRAPPED.replace("main", "other") + FUNCTION, Reading.WRONG),
+        (FUNCTION.replace("'Dataflow'", "'Dataflow', 'Binding'"), Reading.UNKNOWN),
+        (FUNCTION + "['Binding', 'Dataflow', 'Binding']", Reading.WRONG),
+        (FUNCTION.replace("['Binding', 'Dataflow']", ""), Reading.WRONG),
+    ],
+    ids=["same", "other-blocks", "before-and-after", "another-function", "other-names", "two-lists", "no-list"],
+)
+def test_rows_without_values_distinguish_outputs_with_equal_values(output: str, reading: Reading) -> None:
+    assert read_output(output, ALL_FAILURES, actual=FUNCTION, expected="") is reading
+
 
 @pytest.mark.parametrize(
     ("output", "actual", "expected", "reading"),

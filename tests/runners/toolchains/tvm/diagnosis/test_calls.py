@@ -86,6 +86,25 @@ def test_an_argument_that_its_declaration_does_not_allow_is_the_testcases_fault(
     ast.parse(control)
 
 
+def test_other_arguments_are_corrected_too_if_one_correction_is_not_enough() -> None:
+    """TVM's check stops at the first wrong argument."""
+    tried: list[str] = []
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        tried.append(testcase.files["r.py"])
+        both = tried[-1].count(".resize(") == 2
+        return observe(version, Outcome.PASS if both else Outcome.MATCH, device=device)
+
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": TEXT}, steps=(("python", "r.py"),))
+    signature = Signature(type="RuntimeError", message=WRONG_TYPE)
+    seen = observe("1.0", Outcome.MATCH, signature=signature, ended=Exited(code=1))
+    found = check_call(Failure(testcase=testcase, seen=seen), make_means(run))
+    assert [text.count(".resize(") for text in tried] == [1, 2]
+    assert ")(é)" in tried[1]
+    (finding,) = found.findings
+    assert finding.evidence["argument"] == 2
+
+
 def test_a_call_by_way_of_a_name_and_a_parameter_of_a_builder_count_too() -> None:
     text = (
         'x = relax.Var("x", R.Tensor(("n", 4), "float32"))\n'
