@@ -46,8 +46,10 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     clean = find_clean_newest(evidence)
     if claim.kind is ClaimKind.ERROR and clean is None and plan.reported is not None:
         return _judge_same_error(evidence, plan.reported, [one for one in failing if one.variant is Variant.ORIGINAL])
-    types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
     home = _find_home(evidence, failing)
+    if gives_signal:  # the reported build has to crash; a build between it and the clean ones may fail in another way
+        failing = [seen for seen in failing if seen.version == home]
+    types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
     if home is None or len(types) != 1 or clean is None or (gives_signal and not types <= NATIVE):
         return None
     at_home = [seen for seen in failing if seen.version == home]

@@ -105,6 +105,7 @@ ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
     ("crash", "signatures", "kind"),
     [
         (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.FIXED),
+        (Signature(type="SIGSEGV"), (ABORT, ABORT, SAME, CLEAN), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (SAME, SAME, SAME, CLEAN), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, ABORT), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (ABORT, ABORT, CLEAN, CLEAN), VerdictKind.NOT_REPRODUCED),
@@ -115,7 +116,7 @@ ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
         ),
         (Signature(type="SIGSEGV", frames=("fold::run",)), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.INCONCLUSIVE),
     ],
-    ids=["another-signal", "an-error", "on-every-build", "clean-at-home", "another-message", "with-a-stack"],
+    ids=["another-signal", "an-error-at-home", "an-error", "on-every-build", "clean-at-home", "another-message", "with-a-stack"],
 )
 def test_a_signal_alone_stands_for_any_crash_that_newer_builds_lack(
     crash: Signature, signatures: Seen, kind: VerdictKind
@@ -123,6 +124,12 @@ def test_a_signal_alone_stands_for_any_crash_that_newer_builds_lack(
     """Builds with assertions abort where others segfault."""
     plan = msgspec.structs.replace(REPORTED, claim=Claim(kind=ClaimKind.CRASH, signature=crash))
     assert _judge(plan, signatures) is kind
+
+
+def test_builds_after_the_crash_may_fail_in_another_way() -> None:
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV"))
+    plan = msgspec.structs.replace(REPORTED, claim=claim, reported="1.1")
+    assert _judge(plan, (ABORT, ABORT, SAME, CLEAN)) is VerdictKind.FIXED
 
 
 @pytest.mark.parametrize("name", ["NameError", "TypeError", "FileNotFoundError"])
