@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.thorough  # new processes, each of which imports what a command needs
+
 ROOT = Path(__file__).parents[3]
 COMMANDS = {f"bot.cli.commands.{name}" for name in ("issue", "jobs", "machine", "report", "tracker")}
 HELP = {

@@ -116,7 +116,15 @@ ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
         ),
         (Signature(type="SIGSEGV", frames=("fold::run",)), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.INCONCLUSIVE),
     ],
-    ids=["another-signal", "an-error-at-home", "an-error", "on-every-build", "clean-at-home", "another-message", "with-a-stack"],
+    ids=[
+        "another-signal",
+        "an-error-at-home",
+        "an-error",
+        "on-every-build",
+        "clean-at-home",
+        "another-message",
+        "with-a-stack",
+    ],
 )
 def test_a_signal_alone_stands_for_any_crash_that_newer_builds_lack(
     crash: Signature, signatures: Seen, kind: VerdictKind

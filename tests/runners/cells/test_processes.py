@@ -26,6 +26,8 @@ from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, 
 from runners.probe.sessions import SessionPool
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.thorough  # processes of our own, each of which imports what runs cells
+
 ROOT = Path(__file__).parents[3]
 SECRETS = {
     "GITHUB_TOKEN": "t",
