@@ -21,8 +21,8 @@ from runners.core.toolchain.failures import FailureVocabulary
 def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
     """Return the printed line that has the words of a reported line and other values. Empty if there is none.
 
-    Prefer a line that the report does not quote, because the report may quote correct lines too. The tokens of the
-    result are separated by one space, so that equal outputs give equal text.
+    Prefer a line that the report does not quote, because the report may quote correct lines too. Equal lines give
+    equal texts.
     """
     printed = read_lines(output, vocabulary)[-MAX_LINES:]
     reported: dict[MaskedLine, list[Line]] = {}

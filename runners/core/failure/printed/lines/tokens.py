@@ -79,7 +79,12 @@ _INTEGER_TYPE = re.compile(r"(?:\d{1,9}x){0,8}(?:[su]?i\d{1,3}|index)")
 
 
 def join_tokens(line: Line) -> str:
-    return " ".join(f"{token.value:g}" if isinstance(token, Number) else token for token in line)[:200]
+    """Return the tokens as one text. Equal tokens give equal texts, whatever their distances in the output."""
+    text = " ".join(f"{token.value:g}" if isinstance(token, Number) else token for token in line)
+    return _NEEDLESS_BLANK.sub("", text)[:200]
+
+
+_NEEDLESS_BLANK = re.compile(r" (?=[:,;)\]}])|(?<=[(\[{]) |(?<=\w) (?=\. [A-Za-z_])|(?<=\w \.) (?=[A-Za-z_])")
 
 
 # ---------------------------------------------------------------------------------------------- describe
