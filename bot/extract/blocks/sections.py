@@ -105,7 +105,7 @@ _TWO_PARTS = re.compile(
 _OUTPUT_CLAUSE = re.compile(
     r"[,;] (?:but |and |yet |while |whereas |instead )?(?!(?:what|as|which|like|where|that|i\.e)\b)"
     r"(?![^,;\n]*\b(?:expect|should|want|desired|correct|right|reference|numpy|np|(?:py)?torch|jax|old(?:er)?|previous)\b)"
-    r"[^,;\n]{0,60}\b(?:outputs?|prints?|printed|gives?|returns?|(?:result|value|number) is|actual(?:ly)?|gets?|got)\b"
+    r"[^,;\n]{0,60}\b(?:outputs?|prints?|printed|gives?|returns?|(?:result|value) is|actual(?:ly)?|gets?|got)\b"
     r"[^,;.\n]{0,60}$",
     re.I,
 )
@@ -185,7 +185,8 @@ _CUE_WORDS = (
     ),
     (
         Cue.EXPECTED,
-        r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"
+        r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been|get|see|show|output|look like)"
+        r"|desired|wanted)\b"
         r"|\b(?:right|correct) (?:values?|results?|outputs?|answers?|numbers?)(?: (?:is|are|would be)\b|\W*$)",
     ),
     (

@@ -22,7 +22,7 @@ from bot.extract.claim.value_sentences import (
     find_value_pair,
     holds_garbage,
 )
-from bot.extract.command_line.shell import names_package
+from bot.extract.command_line.shell import is_command, names_package
 from bot.extract.python.parse import parse_python
 from bot.extract.split.session import SESSION
 from bot.extract.vocabulary import any_of, any_word, list_tools, list_vocabularies
@@ -321,7 +321,8 @@ def _add_observed_values(document: Document, actual: list[str], expected: list[s
             continue
         spans = [span for before, span in _iter_spans(prose.text) if not _EXPECT_SPAN.search(before)]
         values = [span for span in spans if _is_values(span)] or [m["value"] for m in _RESULT_IS.finditer(prose.text)]
-        values = values or [found["words"] for found in _SHOWN_ALONE.finditer(prose.text)]
+        shown = (found["words"] for found in _SHOWN_ALONE.finditer(prose.text))
+        values = values or [words for words in shown if not is_command(words)]
         actual.extend(value for value in values if value not in expected)
 
 
@@ -400,10 +401,11 @@ _RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
 def _find_result_lines(text: str) -> str:
-    """Return a paragraph from the first line of a tool's result, if no line or a typed command is above it."""
+    """Return a paragraph from the first line of a tool's result, if no line, a command or a label is above it."""
     lines = text.strip("`").split("\n")
     first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
-    typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first][-1:])
+    above = lines[:first][-1:]
+    typed = first is not None and all(re.match(r"[$>%#] ", line) or _LABEL.match(line) for line in above)
     return "\n".join(lines[first:]) if first is not None and typed else ""
 
 

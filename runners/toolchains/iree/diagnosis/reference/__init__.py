@@ -168,10 +168,13 @@ def _compare_results(testcase: Testcase, excerpt: str) -> _Compared | None:
 def _compare_result(printed: re.Match[str], right: Values) -> _OtherValue | _SameValues | None:
     """Return where a printed result differs, else whether each printed digit is right. None if it cannot be read."""
     words = [one for one in re.split(r"[\s\[\]]+", printed["values"]) if one]
-    if right.element != printed["element"] or len(words) != len(right.numbers):
+    is_widened = not right.shape and printed["element"] == "i32" and right.element in _NARROW
+    if not (is_widened or right.element == printed["element"]) or len(words) != len(right.numbers):
         return None
     try:
-        if right.element == "i1":  # printed as bytes: 01 00
+        if is_widened:
+            words = [str(wrap_value(int(word), right.element)) for word in words]
+        elif right.element == "i1":  # printed as bytes: 01 00
             words = [str(-int(word, 16)) for word in words]
         values = [float(word) if right.element in FLOATS else int(word) for word in words]
     except ValueError:  # shortened output
@@ -190,6 +193,10 @@ def _compare_result(printed: re.Match[str], right: Values) -> _OtherValue | _Sam
     if right.element in FLOATS and any(a == b == 0 and math.copysign(1, a) != math.copysign(1, b) for a, b in pairs):
         return None  # a zero with the other sign: equal, but not the same
     return _SameValues(all(f"{a:g}" == f"{b:g}" or wrap_value(a, right.element) == b for a, b in pairs))
+
+
+_NARROW = ("i1", "i8", "i16")
+"""Types of scalars that IREE's virtual machine keeps in 32 bits. The upper bits are no value."""
 
 
 def _agree(a: Number, b: Number, element: str) -> bool:
