@@ -40,6 +40,7 @@ def test_a_control_stays_a_control_beside_a_wrong_variant(intro: str) -> None:
             "expected `7xi32=1`, we see",
             "I expected `1`, but I get:",
             "should be 1; it prints",
+            "I expect 2 of them (one at each end), the printed number is",
             "Result with 3.10.0:",
             "Output (3.2.0):",
         ),
@@ -57,5 +58,15 @@ def test_a_part_of_the_code_is_no_output(intro: str) -> None:
     assert read_cue(intro) is not Cue.OUTPUT
 
 
-def test_an_expectation_alone_announces_what_is_expected() -> None:
-    assert read_cue("What I expected to see, as before:") is Cue.EXPECTED
+@pytest.mark.parametrize(
+    "intro",
+    [
+        "What I expected to see, as before:",
+        "what I should get",
+        "It should print this, which 0.1 printed:",
+        "I expected, as numpy gives:",
+        "Expected; the old release prints",
+    ],
+)
+def test_an_expectation_alone_announces_what_is_expected(intro: str) -> None:
+    assert read_cue(intro) is Cue.EXPECTED

@@ -639,6 +639,27 @@ def test_values_of_another_implementation_are_the_expected_output(said: str, exp
     assert extract_claim(f"The output of tvm is wrong. {said}\n{CODE}").expected == expected
 
 
+COMPILED = """
+```mlir
+// a.mlir
+func.func @p(%x: i32) -> i32 {
+  return %x : i32
+}
+```
+"""
+
+
+def test_a_result_below_a_label_without_a_fence_is_output() -> None:
+    body = "IREE 3.6.0 returns -1 instead of 1.\n\noutput:\nEXEC @p\nresult[0]: i32=-1\n\nThanks!\n" + COMPILED
+    assert extract_claim(body, "IREE: wrong sign").actual == "EXEC @p\nresult[0]: i32=-1"
+
+
+def test_a_command_in_a_section_on_the_behaviour_is_no_output() -> None:
+    command = "`iree-compile --iree-hal-target-backends=vmvx a.mlir && iree-run-module --function=p --input=7`"
+    body = f"### What happened?\n\nIREE 3.6.0 clamps.\n{COMPILED}\n{command}\n\n| in | IREE |\n|--|--|\n| 7 | 8 |\n"
+    assert extract_claim(body, "IREE: wrong values").actual == ""
+
+
 def test_a_result_below_commands_without_a_fence_is_output() -> None:
     """Prompts, commands and the tool's result may be one paragraph."""
     body = """

@@ -67,6 +67,44 @@ def test_a_string_is_no_comment_and_no_other_operation_is_passed_over(
     assert vote(text, ["3xf32=1 2 3"], ["3xf32=2 4 6"]) == votes
 
 
+NARROW = """func.func @main(%a: {kind}, %b: {kind}) -> {result} {{
+  %0 = arith.addi %a, %b : {kind}
+  %zero = arith.constant 0 : {kind}
+  %1 = arith.cmpi slt, %0, %zero : {kind}
+  return {returned} : {result}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "given", "printed", "votes"),
+    [
+        ("i8", "i1", "100", "i32=0", [Vote.DIFFERS]),
+        ("i8", "i1", "100", "i32=1", [Vote.AGREES]),
+        ("i8", "i8", "100", "i32=200", [Vote.AGREES]),
+        ("i8", "i8", "100", "i32=-56", [Vote.AGREES]),
+        ("i8", "i8", "100", "i32=-57", [Vote.DIFFERS]),
+        ("i16", "i16", "20000", "i32=40000", [Vote.AGREES]),
+        ("i32", "i1", "100", "i32=0", [Vote.AGREES]),
+        ("i32", "i32", "100", "i64=200", []),
+    ],
+)
+def test_a_narrow_scalar_is_printed_with_32_bits(
+    kind: str, result: str, given: str, printed: str, votes: list[object]
+) -> None:
+    """The virtual machine has no smaller integer. Whether it extends the sign is not a part of the value."""
+    text = NARROW.format(kind=kind, result=result, returned="%1" if result == "i1" else "%0")
+    seen = observe(
+        "3.13.0",
+        Outcome.MATCH,
+        ended=Exited(code=0),
+        signature=Signature(type="output", message="x"),
+        excerpt=f"EXEC @main\nresult[0]: {printed}\n",
+    )
+    found = check_definitions(Failure(testcase=program(text, given, given), seen=seen), make_means())
+    assert [finding.evidence["vote"] for finding in found.findings] == votes
+
+
 def vote_on_another_value(recorded: dict[str, Any]) -> list[object]:
     head, equals, values = recorded["printed"][0].partition("=")
     first = values.replace("[", " ").replace("]", " ").split()[0]
