@@ -117,7 +117,8 @@ REQUEST = re.compile(
 
 LABEL_MARKS = (
     _mark(Intent.FAILURE, 2, r"^(?:type:\s*)?bug\b"),
-    _mark(Intent.FEATURE, 2, r"^(?:type:\s*)?(?:enhancement|feature|rfc|proposal|improvement)|performance"),
+    _mark(Intent.FEATURE, 2, r"^(?:type:\s*)?(?:enhancement|feature|rfc|proposal|improvement)"),
+    _mark(Intent.FEATURE, 1, r"performance"),  # a lack of speed may be a wish or a fault: the words decide
     _mark(Intent.TRACKING, 4, r"tracking|epic|roadmap"),
     _mark(Intent.QUESTION, 2, r"question|^support\b|help wanted: question"),
     _mark(Intent.DOCUMENTATION, 3, r"^(?:type:\s*)?doc(?:s|umentation)?\b"),
@@ -291,7 +292,8 @@ TELLS_OF_FAILURE = re.compile(
     r"|see(?:ing)?|saw|following|with)\b[^.?!\n]{0,30}\b(?:errors?|exceptions?)\b"
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
-    r"|\b(?:much|very|too|significantly|\d+x|times|\d+ ?%) slow(?:er)?\b|\bends? (?:in|with) an error\b"
+    r"|\b(?:much|very|too|significantly|\d+x|times|\d+ ?%|gets?|got|becomes?|became) slow(?:er)?\b"
+    r"|\beats? (?:up )?\d+ (?:cores?|cpus?|threads?)\b|\bbusy[- ]wait(?:s|ing)?\b|\bends? (?:in|with) an error\b"
     r"|\btakes? (?:too long|forever)\b"
     r"|\b(?:i|we)(?:['’]d| would) expect (?:the|that|this|it|an?) [^.?!\n]{1,60}"
     r"\bto (?:remain|stay|be|give|return|survive)\b"

@@ -222,6 +222,8 @@ def _read(title: str, body: str, *labels: str) -> Intent:
     ("intent", "title", "body", "labels"),
     [
         (Intent.FAILURE, "A fused exp of bf16 needs a symbol that is not there", LINKED, ()),
+        (Intent.FAILURE, "A whole core while it waits", "One thread eats 1 core. Anyone else?", ("performance",)),
+        (Intent.FEATURE, "Faster waits", "We could sleep in between.", ("performance",)),
         (Intent.QUESTION, "How do I print the generated source?", "I could not find a function for this.", ()),
         (
             Intent.QUESTION,
