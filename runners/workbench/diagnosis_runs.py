@@ -103,8 +103,11 @@ class DiagnosisRuns:
 
 def _tells_of_values(finding: Finding) -> bool:
     """True for a vote, and for values that are undefined because of the testcase."""
-    undefined = finding.kind in (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS)
+    undefined = finding.kind in _UNDEFINED
     return finding.kind is FindingKind.REFERENCE or (undefined and get_blame(finding) is Blame.TESTCASE)
+
+
+_UNDEFINED = (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.BROKEN_RULE)
 
 
 def _is_run_of(failure: Failure, request: RunRequest) -> bool:

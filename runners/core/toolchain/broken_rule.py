@@ -110,11 +110,13 @@ def find_absence(control: Observation, failing: Observation) -> ControlEnd | Non
     """Return how a control run ends without the failure; None if the failure or another failure is there.
 
     If the report quotes a wrong value and no right one, any other value counts as absence. The same applies if a
-    runner compares the result with an expected value, because that value may depend on the fault.
+    runner compares the result with an expected value, because that value may depend on the fault. Where the output of
+    the failing run decides nothing, only another output shows that the result depends on the fault.
     """
     if control.outcome is Outcome.PASS:
         return ControlEnd.FAILURE_GONE
-    if control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0):
+    decides = failing.outcome is Outcome.MATCH or control.excerpt != failing.excerpt
+    if control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0) and decides:
         return ControlEnd.OTHER_VALUE
     before, after = _read_wrong_output(failing), _read_wrong_output(control)
     if not after or before == after:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from runners.core.findings.kinds import ControlEnd
 from runners.core.protocol import (
     Ended,
     Exited,
@@ -18,6 +19,7 @@ from runners.core.protocol import (
     TimedOut,
     Variant,
 )
+from runners.core.toolchain.broken_rule import find_absence
 from runners.core.toolchain.diagnosis import Failure, Means
 from runners.toolchains.iree.diagnosis import DIAGNOSERS
 from tests.support.means import diagnose_once, make_means
@@ -140,6 +142,14 @@ def test_a_broken_rule_blames_the_testcase_if_the_mended_result_differs(
 
     findings = diagnose_once(DIAGNOSERS, failure(SHARED, signature=CHECK_FAILS), make_means(run)).findings
     assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
+
+
+@pytest.mark.parametrize(("printed", "end"), [("1 0", ControlEnd.OTHER_VALUE), ("1 2", None)])
+def test_where_no_output_decides_the_mended_result_has_to_differ(printed: str, end: ControlEnd | None) -> None:
+    seen, control = (
+        observe("1.0", Outcome.OTHER_FAILURE, ended=Exited(code=0), excerpt=text) for text in ("1 2", printed)
+    )
+    assert find_absence(control, seen) is end
 
 
 @pytest.mark.parametrize("ended", [Signalled(code=11), TimedOut(where="step 2"), Exited(code=1)])
