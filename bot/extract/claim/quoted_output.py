@@ -32,7 +32,7 @@ MAX_QUOTED_CHARS = 8_000
 
 _EXPECT_SPAN = re.compile(
     r"(?:expect(?:ed|s)?|(?<!\bI )(?<!\bwe )(?<!\byou )(?:should|must) (?:be|print|have|give|return|say)"
-    r"|want(?:ed)?|correct \w+ is|(?:right|correct) (?:would be|is))"
+    r"|want(?:ed)?\b|correct \w+ is|(?:right|correct) (?:would be|is))"
     r"(?:(?!\bnot?\b)(?:[^`\n.]|\.(?=\d))){0,60}$",
     re.I,
 )

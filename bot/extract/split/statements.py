@@ -89,6 +89,8 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
     text, mended = mend_brackets(text, piece.lines[0])
     piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs, *mended))
     statements = split_statements(text)
+    if _is_printed_body(statements):
+        return [replace(piece, kind=Kind.OUTPUT)]
     begin, end = _find_code(statements)
     if begin == end or not (word in PYTHON_INFO or any(map(_does_something, statements[begin:end]))):
         kind = classify_text(piece.text)
@@ -106,6 +108,21 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
     code = record_left_out(code, (*statements[:begin], *statements[end:]))
     around = [replace(p, kind=classify_text(p.text), repairs=()) for p in (before, rest) if p.text.strip()]
     return sorted([code, *around], key=lambda p: p.lines)
+
+
+def _is_printed_body(statements: Sequence[Statement]) -> bool:
+    """True for the body of a printed function, from inside its ``def`` to its ``return``.
+
+    No program has a ``return`` outside a function. The printer writes the type of each value, which is a call:
+    ``lv: R.Tensor((m, n), dtype="float32") = R.add(x, y)``.
+    """
+    nodes = [node for statement in statements for node in statement.body]
+    returns = any(isinstance(node, ast.Return) for node in nodes)
+    return returns and any(_is_typed_value(inner) for node in nodes for inner in walk(node))
+
+
+def _is_typed_value(node: ast.AST) -> bool:
+    return isinstance(node, ast.AnnAssign) and node.value is not None and isinstance(node.annotation, ast.Call)
 
 
 def _does_something(statement: Statement) -> bool:
