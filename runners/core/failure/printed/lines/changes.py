@@ -165,16 +165,41 @@ def has_other_expressions(wrong: Sequence[Line], printed: Sequence[Line]) -> boo
     return bool(coded) and len(coded) == len(gone) and all(key in results for key, _ in gone)
 
 
+def defines_otherwise(reported: Sequence[Line], printed: Sequence[Line]) -> bool:
+    """True if a typed value of the quoted program has another definition: ``gv: R.Tensor((4,)) = f(x)``.
+
+    A program may be printed before and after a pass. Then one of its definitions has to be the quoted one.
+    """
+    results: dict[Line, set[Line]] = {}
+    for key, rest in map(_split_result, printed):
+        results.setdefault(key, set()).add(rest)
+    quoted = (_split_result(line) for line in reported if not _is_elided(line))
+    return any(key[1:2] == (":",) and key in results and rest not in results[key] for key, rest in quoted)
+
+
 def _is_elided(line: Line) -> bool:
     return any(line[at : at + 3] == (".", ".", ".") for at in range(len(line) - 2)) or "…" in line
 
 
 def _split_result(line: Line) -> tuple[Line, Line]:
-    """Return the parts of a row before and after the first ``=`` or ``->``. Empty without one."""
-    for at in range(1, len(line) - 1):
+    """Return the parts of a row before and after the first ``=`` or ``->`` outside brackets. Empty without one."""
+    depth = 0
+    for at in range(len(line) - 1):
         pair = line[at : at + 2]
+        depth += (line[at] in _OPENING) - (line[at] in _CLOSING)
+        if depth or not at:
+            continue
         if pair == ("-", ">"):
             return line[:at], line[at + 2 :]
         if pair[0] == "=" and pair[1] != "=" and line[at - 1] not in ("=", "<", ">", "!"):
             return line[:at], line[at + 1 :]
     return (), ()
+
+
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+
+
+def drop_type(line: Line) -> Line:
+    """Return the row of a printed program without the type of its value: ``gv: R.Tensor((4,)) = f(x)``."""
+    value, result = _split_result(line)
+    return (line[0], "=", *result) if value[1:2] == (":",) else line

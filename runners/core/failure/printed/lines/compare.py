@@ -14,7 +14,9 @@ from functools import cached_property
 
 from runners.core.failure.printed.lines.changes import (
     Forms,
+    defines_otherwise,
     differs_by_named,
+    drop_type,
     has_become_right,
     has_other_expressions,
     has_other_rows,
@@ -62,6 +64,8 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
         return Reading.RIGHT
     printed = read_lines(output, vocabulary)[-MAX_LINES:]
     wrong, right = (read_lines(text, vocabulary)[:MAX_LINES] for text in (actual, expected))
+    # A printer writes the type of each value, and people leave the types out of what they expect.
+    printed += [bare for line in printed if (bare := drop_type(line)) != line and bare in right]
     try:
         reading = _compare_lines(printed, wrong, right)
         if has_negative_zero(wrong) and has_negative_zero(right):
@@ -325,8 +329,9 @@ def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:
 
 
 def _has_other_structure(lines: _Lines) -> Reading | None:
-    """Answer if rows that contain no value differ, which the share of wrong lines leaves out."""
-    other = opens_other_blocks(lines.reported, lines.printed) or lists_other_names(lines.reported, lines.printed)
+    """Answer if rows differ that the share of wrong lines leaves out, or counts as one of many."""
+    differs = (opens_other_blocks, lists_other_names, defines_otherwise)
+    other = any(differ(lines.reported, lines.printed) for differ in differs)
     return Reading.UNKNOWN if lines.wrong_found and other else None
 
 

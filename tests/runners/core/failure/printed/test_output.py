@@ -26,6 +26,14 @@ def main(x: R.Tensor((4,), "float32")):
 WRAPPED = FUNCTION.replace("    z:", "    with R.dataflow():\n        z:")
 
 
+@pytest.mark.parametrize(("result", "reading"), [("R.exp(x)", Reading.RIGHT), ("y", Reading.WRONG)])
+def test_an_expected_row_needs_no_type(result: str, reading: Reading) -> None:
+    """The printer of TVMScript writes the types, and people leave these out."""
+    copied = FUNCTION.replace("R.exp(y)", "y")
+    printed = FUNCTION.replace("R.exp(y)", result)
+    assert read_output(printed, ALL_FAILURES, actual=copied, expected="z = R.exp(x)") is reading
+
+
 @pytest.mark.parametrize(
     ("output", "reading"),
     [
@@ -36,8 +44,14 @@ WRAPPED = FUNCTION.replace("    z:", "    with R.dataflow():\n        z:")
         (FUNCTION.replace("'Dataflow'", "'Dataflow', 'Binding'"), Reading.UNKNOWN),
         (FUNCTION + "['Binding', 'Dataflow', 'Binding']", Reading.WRONG),
         (FUNCTION.replace("['Binding', 'Dataflow']", ""), Reading.WRONG),
+        (FUNCTION.replace("R.exp(y)", "R.exp(x)"), Reading.CHANGED),
+        (FUNCTION.replace("R.exp(y)", "R.exp(x)").replace("        y: ", "        v: "), Reading.UNKNOWN),
+        (FUNCTION.replace("R.exp(y)", "R.exp(x)") + FUNCTION, Reading.WRONG),
     ],
-    ids=["same", "other-blocks", "before-and-after", "another-function", "other-names", "two-lists", "no-list"],
+    ids=[
+        *("same", "other-blocks", "before-and-after", "another-function", "other-names", "two-lists", "no-list"),
+        *("another-definition", "beside-a-lost-value", "both-definitions"),
+    ],
 )
 def test_rows_without_values_distinguish_outputs_with_equal_values(output: str, reading: Reading) -> None:
     assert read_output(output, ALL_FAILURES, actual=FUNCTION, expected="") is reading
