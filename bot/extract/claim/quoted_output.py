@@ -13,6 +13,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
+from bot.extract.claim.table_values import read_table_values
 from bot.extract.claim.value_sentences import (
     SCALAR,
     VALUES,
@@ -91,6 +92,10 @@ def read_quoted_output(
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
+    if not expected:
+        table = read_table_values(document)
+        expected += filter(None, [table.wanted])
+        actual += filter(None, [table.printed] if not actual else [])
     if expected and not actual:
         actual += filter(None, [read_comments(code, _join_bounded(expected))[0]])
     if not actual:

@@ -1,0 +1,59 @@
+"""Read the printed and the expected values in tables whose headings say which is which. Pure.
+
+Other tables have no roles here: a run of the reported build decides which of their rows are printed
+(`shown_values.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.extract.blocks.markdown import Document
+from bot.extract.claim.value_sentences import SCALAR
+from bot.extract.vocabulary import any_word
+
+_VALUE = re.compile(SCALAR, re.I)
+_WANTED = re.compile(
+    r"\W*(?:what i )?(?:expect(?:ed|s)?|desired|should be|correct|right|reference"
+    r"|numpy|(?:py)?torch|onnx ?runtime|jax)\b",
+    re.I,
+)
+_PRINTED = re.compile(
+    rf"\W*(?:what i )?(?:actual|got|get|observed|printed|wrong|{any_word(lambda words: words.called)})\b", re.I
+)
+MAX_ROWS, MAX_VALUES = 200, 64
+_Row = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TableValues:
+    """The values of one row or column each, with a space between them. Empty if no heading or several name a side."""
+
+    printed: str = ""
+    wanted: str = ""
+
+
+def read_table_values(document: Document) -> TableValues:
+    """Return the values of the first table that names the expected ones."""
+    for prose in document.prose:
+        rows = [line for line in prose.text.split("\n", MAX_ROWS)[:MAX_ROWS] if line.lstrip().startswith("|")]
+        cells = [[cell.strip(" *`") for cell in row.strip().strip("|").split("|")] for row in rows]
+        if len(cells) < 3:
+            continue
+        head, body = cells[0], cells[2:]  # the rule is between them
+        width = min(len(row) for row in (head, *body))
+        columns = [[name, *(row[at] for row in body)] for at, name in enumerate(head[:width])]
+        for lines in (columns, body):
+            wanted, printed = (list(_list_values(lines, role)) for role in (_WANTED, _PRINTED))
+            if len(wanted) == 1:
+                return TableValues(printed[0] if len(printed) == 1 else "", wanted[0])
+    return TableValues()
+
+
+def _list_values(lines: Sequence[_Row], role: re.Pattern[str]) -> Iterator[str]:
+    """Yield the values behind each heading of a role, if there are several and nothing else."""
+    for name, *values in lines:
+        if role.match(name) and 1 < len(values) <= MAX_VALUES and all(map(_VALUE.fullmatch, values)):
+            yield " ".join(values)
