@@ -51,8 +51,9 @@ TITLE_MARKS = (
     _mark(
         Intent.FAILURE,
         1,
-        r"\b(?:fails?|failed|failure|\w{0,40}errors?|\w{0,40}exception|incorrect|broken|can(?:no|')t|unable"
-        r"|wrong(?:ly)?|inaccurate|mismatch(?:es)?)\b",
+        r"\b(?:fails?|failed|failure|errors?|exception|incorrect|broken|can(?:no|')t|unable"
+        r"|wrong(?:ly)?|inaccurate|mismatch(?:es)?)\b"
+        r"|(?:[:\]] ?|^|\b(?:raises?|throws?|with|gives?|gets?|hits?) (?:an? )?)[`'\"]?\w{1,40}(?:Error|Exception)\b",
     ),
     _mark(Intent.FEATURE, 4, rf"{_TAG}(?:rfc|pre-?rfc|proposal|discuss(?:ion)?|feature[ -]request|feature|wish)\b"),
     _mark(Intent.FEATURE, 4, r"\[(?:rfc|proposal|discuss(?:ion)?|feature request|feature)\]"),

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from runners.core.toolchain.reports import NO_VOCABULARY, CommandLineTools, ReportVocabulary
 from runners.toolchains import TOOLCHAINS
 
+OTHER_IMPLEMENTATIONS = r"numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager"
+"""The names of other implementations, with which reports compare values. A pattern without a group."""
+
 
 def recognize_toolchain(repository: str, text: str) -> str | None:
     """Return the toolchain of ``repository``, else the toolchain with the most marks in ``text``, else None.

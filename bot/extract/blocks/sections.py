@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
-from bot.extract.vocabulary import any_word
+from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS, any_word
 
 
 class IssueSection(StrEnum):
@@ -104,9 +104,8 @@ _TWO_PARTS = re.compile(
 """Words for the parts of one block: "the first row is what we get, the second what it should be"."""
 _OUTPUT_CLAUSE = re.compile(
     r"[,;] (?:but |and |yet |while |whereas |instead )?(?!(?:what|as|which|like|where|that|i\.e)\b)"
-    r"(?![^,;\n]*\b(?:expect|should|want|desired|correct|right|reference|numpy|np|(?:py)?torch|jax|old(?:er)?|previous)\b)"
-    r"[^,;\n]{0,60}\b(?:outputs?|prints?|printed|gives?|returns?|(?:result|value) is|actual(?:ly)?|gets?|got)\b"
-    r"[^,;.\n]{0,60}$",
+    rf"(?![^,;\n]*\b(?:expect|should|want|desired|correct|right|reference|old(?:er)?|previous|{OTHER_IMPLEMENTATIONS})\b)"
+    r"[^,;\n]{0,60}\b(?:prints?|gives?|returns?|gets?|got|(?:result|value|number|output) (?:is|was)|is actually)\W*$",
     re.I,
 )
 """The last clause announces the block: "I expect 2 of them, the printed number is"."""
@@ -185,8 +184,8 @@ _CUE_WORDS = (
     ),
     (
         Cue.EXPECTED,
-        r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been|get|see|show|output|look like)"
-        r"|desired|wanted)\b"
+        r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"
+        r"|\bwhat (?:i|we|you|one|it) should (?:get|see|have|show|output|look like)\b"
         r"|\b(?:right|correct) (?:values?|results?|outputs?|answers?|numbers?)(?: (?:is|are|would be)\b|\W*$)",
     ),
     (

@@ -26,7 +26,7 @@ from bot.extract.claim.value_sentences import (
 from bot.extract.command_line.shell import is_command, names_package
 from bot.extract.python.parse import parse_python
 from bot.extract.split.session import SESSION
-from bot.extract.vocabulary import any_of, any_word, list_tools, list_vocabularies
+from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS, any_of, any_word, list_tools, list_vocabularies
 
 MAX_QUOTED_CHARS = 8_000
 
@@ -37,8 +37,7 @@ _EXPECT_SPAN = re.compile(
     r"(?:(?!\bnot?\b)(?:[^`\n.]|\.(?=\d))){0,60}$",
     re.I,
 )
-_OTHERS = r"(?:numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager)"
-"""The names of other implementations."""
+_OTHERS = rf"(?:{OTHER_IMPLEMENTATIONS})"
 _REFERENCE_SPAN = re.compile(
     rf"(?:^|[\s(*]){_OTHERS}[)*]*(?:(?:,| and| or|, and) {_OTHERS}){{0,3}}"
     r"(?:(?: both| all)? (?:says?|gives?|returns?|prints?|has|have|gets?|outputs?|computes?)(?: \w+){0,3})?"
@@ -81,10 +80,11 @@ def read_quoted_output(
         if prose.heading:
             above = ""
             continue
-        if results := _find_result_lines(prose.text):
+        if results := list(_list_result_lines(prose.text)):
             right = read_cue(above) in (Cue.EXPECTED, Cue.WORKS)
             right = right or classify_heading(prose.section) is IssueSection.EXPECTED
-            (expected if right else actual).append(results)
+            for wanted, text in results:
+                (expected if right or wanted else actual).append(text)
         elif (alone := _SPAN_ALONE.fullmatch(prose.text.strip())) and read_cue(above) is Cue.OUTPUT:
             actual.append(alone["row"])
         else:
@@ -405,13 +405,19 @@ _RESULT_HEADER = re.compile(any_of(_HEADERS))
 _RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
-def _find_result_lines(text: str) -> str:
-    """Return a paragraph from the first line of a tool's result, if no line, a command or a label is above it."""
+def _list_result_lines(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the results of a tool in a paragraph, and whether their label is *expected*.
+
+    A result begins the paragraph, or stands below a typed command or a label (``output:``).
+    """
     lines = text.strip("`").split("\n")
     first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
-    above = lines[:first][-1:]
-    typed = first is not None and all(re.match(r"[$>%#] ", line) or _LABEL.match(line) for line in above)
-    return "\n".join(lines[first:]) if first is not None and typed else ""
+    if first is None:
+        return
+    label = next(map(_LABEL.match, lines[:first][-1:]), None)
+    if label is None and not all(re.match(r"[$>%#] ", line) for line in lines[:first][-1:]):
+        return
+    yield from _split_at_labels("\n".join(lines[first - (label is not None) :]))
 
 
 def _read_sentence(text: str, actual: list[str], expected: list[str], good: Sequence[str]) -> None:

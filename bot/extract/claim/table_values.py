@@ -12,17 +12,21 @@ from dataclasses import dataclass
 
 from bot.extract.blocks.markdown import Document
 from bot.extract.claim.value_sentences import SCALAR
-from bot.extract.vocabulary import any_word
+from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS, any_word
 
 _VALUE = re.compile(SCALAR, re.I)
+_OF_WHAT = r"(?: (?:values?|outputs?|results?))?(?: ?\([^()]{1,40}\))?\W*"
 _WANTED = re.compile(
-    r"\W*(?:what i )?(?:expect(?:ed|s)?|desired|should be|correct|right|reference"
-    r"|numpy|(?:py)?torch|onnx ?runtime|jax)\b",
-    re.I,
+    rf"\W*(?:(?:what i )?expect(?:ed|s)?|desired|should be|correct|{OTHER_IMPLEMENTATIONS}){_OF_WHAT}", re.I
 )
 _PRINTED = re.compile(
-    rf"\W*(?:what i )?(?:actual|got|get|observed|printed|wrong|{any_word(lambda words: words.called)})\b", re.I
+    rf"\W*(?:(?:what i )?(?:got|get)|actual|observed|printed|wrong|{any_word(lambda words: words.called)}){_OF_WHAT}",
+    re.I,
 )
+_MEASURES = re.compile(
+    r"\b(?:m?s|sec(?:ond)?s?|times?|faster|slow\w*|latency|throughput|speed\w*|memory|[MG]i?B|versions?)\b", re.I
+)
+"""Words of a report on cost or of a list of versions. Its tables hold other figures than results."""
 MAX_ROWS, MAX_VALUES = 200, 64
 _Row = list[str]
 
@@ -40,7 +44,7 @@ def read_table_values(document: Document) -> TableValues:
     for prose in document.prose:
         rows = [line for line in prose.text.split("\n", MAX_ROWS)[:MAX_ROWS] if line.lstrip().startswith("|")]
         cells = [[cell.strip(" *`") for cell in row.strip().strip("|").split("|")] for row in rows]
-        if len(cells) < 3:
+        if len(cells) < 3 or any(map(_MEASURES.search, (prose.text, *cells[0]))):
             continue
         head, body = cells[0], cells[2:]  # the rule is between them
         width = min(len(row) for row in (head, *body))
@@ -55,5 +59,5 @@ def read_table_values(document: Document) -> TableValues:
 def _list_values(lines: Sequence[_Row], role: re.Pattern[str]) -> Iterator[str]:
     """Yield the values behind each heading of a role, if there are several and nothing else."""
     for name, *values in lines:
-        if role.match(name) and 1 < len(values) <= MAX_VALUES and all(map(_VALUE.fullmatch, values)):
+        if role.fullmatch(name) and 1 < len(values) <= MAX_VALUES and all(map(_VALUE.fullmatch, values)):
             yield " ".join(values)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS
 from runners.core.failure.printed.lines.tokens import is_tiny
 
 MAX_SENTENCE_CHARS = 600
@@ -49,7 +50,7 @@ _VALUE = re.compile(
 )
 _HAS_VALUE = re.compile(rf"(?<![\w.]){SCALAR}(?![\w.]*\()", re.I)
 
-_REFERENCES = r"numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager|the reference|a reference"
+_REFERENCES = rf"{OTHER_IMPLEMENTATIONS}|the reference|a reference"
 _EXPECTED_BEFORE = re.compile(
     r"\b(?:expect(?:ed|ing|s)?|should(?:n't| not)? (?:be|have been|print|give|return|say|yield|produce)|want(?:ed)?"
     r"|instead of|rather than|correct|right|true|proper|must be|ought to be|supposed to be"

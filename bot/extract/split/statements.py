@@ -113,12 +113,17 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
 def _is_printed_body(statements: Sequence[Statement]) -> bool:
     """True for the body of a printed function, from inside its ``def`` to its ``return``.
 
-    No program has a ``return`` outside a function. The printer writes the type of each value, which is a call:
-    ``lv: R.Tensor((m, n), dtype="float32") = R.add(x, y)``.
+    The printer writes the type of each value, which is a call: ``lv: R.Tensor((m, n), "float32") = R.add(x, y)``. A
+    program has imports, definitions or calls beside such rows, also if it lost its indentation.
     """
     nodes = [node for statement in statements for node in statement.body]
     returns = any(isinstance(node, ast.Return) for node in nodes)
-    return returns and any(_is_typed_value(inner) for node in nodes for inner in walk(node))
+    if not returns or not all(isinstance(node, _OF_BODIES) for node in nodes):
+        return False
+    return any(_is_typed_value(inner) for node in nodes for inner in walk(node))
+
+
+_OF_BODIES = (ast.AnnAssign, ast.Assign, ast.For, ast.If, ast.Return, ast.With)
 
 
 def _is_typed_value(node: ast.AST) -> bool:

@@ -16,8 +16,8 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.outcomes import is_rejected
-from runners.core.failure.parse import NATIVE
-from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Signature, Variant
+from runners.core.failure.parse import NATIVE, is_bare_crash
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Signature, Variant
 from runners.toolchains import find_toolchain
 
 _WHY = "the report quotes no failure to compare with; this is the failure on the build that it is about"
@@ -35,11 +35,12 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
 
     Such a report only states "it fails". If the newest release runs cleanly, all failing builds must fail in the same
     way. Otherwise it must end with the error of the reported build. If the newest release no longer reads the text,
-    its clean run is one in today's notation. A report that gives only a signal does not say more than "it crashes".
+    its clean run is one in today's notation. A report that gives only a signal does not say more than "it crashes":
+    then its build has to crash, and the builds between it and the newest may fail in any way.
     """
     plan = evidence.plan
     claim = plan.claim
-    gives_signal = _gives_only_signal(claim)
+    gives_signal = claim.signature is not None and is_bare_crash(claim.signature)
     if not (claim.signature is None or gives_signal) or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
         return None
     failing = list_failing(evidence)
@@ -47,10 +48,10 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     if claim.kind is ClaimKind.ERROR and clean is None and plan.reported is not None:
         return _judge_same_error(evidence, plan.reported, [one for one in failing if one.variant is Variant.ORIGINAL])
     home = _find_home(evidence, failing)
-    if gives_signal:  # the reported build has to crash; a build between it and the clean ones may fail in another way
+    if gives_signal:
         failing = [seen for seen in failing if seen.version == home]
     types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
-    if home is None or len(types) != 1 or clean is None or (gives_signal and not types <= NATIVE):
+    if home is None or len(types) != 1 or clean is None or (gives_signal and not types <= _CRASHES):
         return None
     at_home = [seen for seen in failing if seen.version == home]
     ported = any(seen.variant is Variant.PORTED for seen in at_home)
@@ -73,13 +74,9 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     )
 
 
-def _gives_only_signal(claim: Claim) -> bool:
-    """True for a crash of which the report has neither a message nor a stack.
-
-    A build with assertions aborts (SIGABRT) where one without them reads a null pointer (SIGSEGV).
-    """
-    crash = claim.signature
-    return crash is not None and crash.type in NATIVE and not crash.message and not crash.frames
+_CRASHES = NATIVE - {"SIGILL"}
+"""Signals that may stand for each other. A build with assertions aborts (SIGABRT) where one without them reads a null
+pointer (SIGSEGV). SIGILL is often a processor that lacks the instructions of the build."""
 
 
 def judge_unquoted_value(evidence: Evidence) -> Verdict | None:

@@ -47,12 +47,20 @@ def compare_signatures(
         reported = msgspec.structs.replace(reported, message=reported.message[elided.end() :])
         sentence = drop_condition(observed.message) or observed.message
         observed = msgspec.structs.replace(observed, message=sentence)
-    elif bool(_CONDITION.match(reported.message)) is not bool(_CONDITION.match(observed.message)):
-        # One side gives only the sentence: its author left out the condition, or its release prints none.
-        reported, observed = (
-            msgspec.structs.replace(one, message=drop_condition(one.message) or one.message)
-            for one in (reported, observed)
-        )
+    likeness = _compare_as_given(reported, observed, vocabulary, renames)
+    if bool(_CONDITION.match(reported.message)) is bool(_CONDITION.match(observed.message)):
+        return likeness
+    # One side gives only the sentence: its author left out the condition, or its release prints none.
+    said, seen = (
+        msgspec.structs.replace(one, message=drop_condition(one.message) or one.message)
+        for one in (reported, observed)
+    )
+    return max(likeness, _compare_as_given(said, seen, vocabulary, renames), key=lambda one: one.score)
+
+
+def _compare_as_given(
+    reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
+) -> Similarity:
     frames = _count_common_frames(reported, observed)
     if (left_out := _compare_left_out(reported, observed, vocabulary, frames)) is not None:
         return left_out

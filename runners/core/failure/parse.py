@@ -22,6 +22,12 @@ SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11
 
 NATIVE = frozenset(SIGNALS.values()) | {"crash"}
 
+
+def is_bare_crash(signature: Signature) -> bool:
+    """True for a crash of which only the signal is known: neither a message nor a stack."""
+    return signature.type in NATIVE and not (signature.message or signature.frames)
+
+
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _PYTEST_PREFIX = re.compile(r"^(?:E {2,}|> ?)")
 _EXCEPTION = re.compile(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runners.core.mlir.brackets import split_list
 
-_ROW = re.compile(r"^[ \t]*(?P<name>#\w+)[ \t]*=[ \t]*(?P<map>affine_map<[^\n]*>)[ \t]*$", re.M)
+_ROW = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*(?P<map>affine_map<[^\n]*>)\s*$", re.M)
 _USED = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _PARTS = re.compile(r"\((?P<dimensions>[^()]*)\)\s*->\s*\((?P<results>.*)\)>\s*$")
 MAX_CHARS = 2_000

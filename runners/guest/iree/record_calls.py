@@ -69,8 +69,8 @@ def _watch_calls(findings: str) -> None:
         results = [describe(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
         name = self.vm_function.name
         # The results do not show what the call wrote into its arguments.
-        keeps_inputs = inputs == [describe(one) for one in args]
-        known = left[0] > 1 and not kwargs and keeps_inputs and None not in inputs and None not in results
+        keeps_inputs = left[0] > 1 and inputs == [describe(one) for one in args]
+        known = keeps_inputs and not kwargs and None not in inputs and None not in results
         told = {"kind": "call", "function": name, "inputs": inputs, "results": results}
         if left[0]:
             left[0] -= 1

@@ -106,6 +106,7 @@ ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
     [
         (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, CLEAN), VerdictKind.FIXED),
         (Signature(type="SIGSEGV"), (ABORT, ABORT, SAME, CLEAN), VerdictKind.INCONCLUSIVE),
+        (Signature(type="SIGSEGV"), (ABORT, ABORT, Signature(type="SIGILL"), CLEAN), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (SAME, SAME, SAME, CLEAN), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (ABORT, ABORT, ABORT, ABORT), VerdictKind.INCONCLUSIVE),
         (Signature(type="SIGSEGV"), (ABORT, ABORT, CLEAN, CLEAN), VerdictKind.NOT_REPRODUCED),
@@ -119,6 +120,7 @@ ABORT = Signature(type="SIGABRT", message="Failed to infer result types.")
     ids=[
         "another-signal",
         "an-error-at-home",
+        "another-processor",
         "an-error",
         "on-every-build",
         "clean-at-home",

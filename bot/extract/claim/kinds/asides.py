@@ -9,7 +9,7 @@ from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.classify import calls_it_an_error
 from bot.extract.claim.source import CODE, ClaimSource, join_prose
 from runners.core.failure.oracle import OUTPUT
-from runners.core.failure.parse import NATIVE, parse_signature
+from runners.core.failure.parse import NATIVE, is_bare_crash, parse_signature
 from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
 
@@ -40,7 +40,7 @@ def _is_aside(source: ClaimSource, signature: Signature, printed: str) -> bool:
 
 def _is_in_parentheses(source: ClaimSource, signature: Signature) -> bool:
     """True for a signal that the text names in parentheses alone: ``(one process also died with SIGSEGV)``."""
-    bare = signature.type in NATIVE and not (signature.message or signature.frames)
+    bare = is_bare_crash(signature)
     outside = f"{source.title}\n{phrases.ASIDE.sub(' ', join_prose(source))}"
     return bare and phrases.CRASH.search(outside) is None and not _shows_crash(source)
 

@@ -118,7 +118,7 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     changes = _mend_calls(testcase.files[file], tree, function, place, extents, declared)
     others = [
         change
-        for at, one in _list_other_tensors(tree, function, place)
+        for at, one in _list_other_tensors(tree, told["name"], place, declared)
         for change in _mend_calls(
             testcase.files[file], tree, function, at, [n if isinstance(n, int) else None for n in one.shape], one
         )
@@ -131,12 +131,15 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     )
 
 
-def _list_other_tensors(tree: ast.Module, function: str, place: int) -> Iterator[tuple[int, _Tensor]]:
-    """Yield the other tensors that the parameters of a function declare, each with its place."""
+def _list_other_tensors(tree: ast.Module, name: str, place: int, tensor: _Tensor) -> Iterator[tuple[int, _Tensor]]:
+    """Yield the other tensors of the first function with this parameter at this place, each with its place."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            declared = (_read_tensor(one.annotation) for one in node.args.args)
-            yield from ((at, one) for at, one in enumerate(declared) if one is not None and at != place)
+        parameters = node.args.args if isinstance(node, ast.FunctionDef) else []
+        if len(parameters) > place and parameters[place].arg == name:
+            declared = [_read_tensor(one.annotation) for one in parameters]
+            if declared[place] == tensor:
+                yield from ((at, one) for at, one in enumerate(declared) if one is not None and at != place)
+                return
 
 
 def _mend_calls(

@@ -53,6 +53,13 @@ def test_the_last_clause_announces_the_block(intro: str) -> None:
     assert read_cue(intro) is Cue.OUTPUT
 
 
+@pytest.mark.parametrize(
+    "intro", ["You should see wrong values:", "It should show:", "Run this and you should see the following error:"]
+)
+def test_what_a_reader_should_see_is_not_what_the_author_expects(intro: str) -> None:
+    assert read_cue(intro) is not Cue.EXPECTED
+
+
 @pytest.mark.parametrize("intro", ["The relevant part of the script:", "The first lines of my code:"])
 def test_a_part_of_the_code_is_no_output(intro: str) -> None:
     assert read_cue(intro) is not Cue.OUTPUT
@@ -66,6 +73,10 @@ def test_a_part_of_the_code_is_no_output(intro: str) -> None:
         "It should print this, which 0.1 printed:",
         "I expected, as numpy gives:",
         "Expected; the old release prints",
+        "Expected output, printed with full precision:",
+        "Expected output, the value is 2 because of rounding:",
+        "Expected output, tflite gives:",
+        "Expected, since `f` returns a copy:",
     ],
 )
 def test_an_expectation_alone_announces_what_is_expected(intro: str) -> None:

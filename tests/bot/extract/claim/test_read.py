@@ -654,6 +654,18 @@ def test_a_result_below_a_label_without_a_fence_is_output() -> None:
     assert extract_claim(body, "IREE: wrong sign").actual == "EXEC @p\nresult[0]: i32=-1"
 
 
+@pytest.mark.parametrize(
+    ("said", "actual", "expected"),
+    [
+        ("expected:\nEXEC @p\nresult[0]: i32=1", "-1", "EXEC @p\nresult[0]: i32=1"),
+        ("output:\nresult[0]: i32=-1\nexpected:\nresult[0]: i32=1", "result[0]: i32=-1", "result[0]: i32=1"),
+    ],
+)
+def test_a_label_without_a_fence_names_the_side(said: str, actual: str, expected: str) -> None:
+    claim = extract_claim(f"IREE 3.6.0 returns -1 instead of 1.\n\n{said}\n\nThanks!\n{COMPILED}", "IREE: wrong sign")
+    assert (claim.actual, claim.expected) == (actual, expected)
+
+
 def test_a_command_in_a_section_on_the_behaviour_is_no_output() -> None:
     command = "`iree-compile --iree-hal-target-backends=vmvx a.mlir && iree-run-module --function=p --input=7`"
     body = f"### What happened?\n\nIREE 3.6.0 clamps.\n{COMPILED}\n{command}\n\n| in | IREE |\n|--|--|\n| 7 | 8 |\n"

@@ -24,11 +24,14 @@ from bot.extract.claim.table_values import TableValues, read_table_values
         ("| case | expected | got |\n|--|--|--|\n| a | runs | fails |\n| b | runs | fails |", "", ""),
         ("| in | expected | got |\n|--|--|--|\n| 1 | 2 | 3 |", "", ""),
         ("| in | expected |\n|--|--|\n| 1 |", "", ""),
+        ("| batch | TVM time | PyTorch |\n|--|--|--|\n| 1 | 1.2 | 0.4 |\n| 2 | 3.2 | 0.9 |", "", ""),
+        ("| torch version | exit code |\n|--|--|\n| 2.1 | 1 |\n| 2.2 | 1 |", "", ""),
+        ("| left | right | got |\n|--|--|--|\n| 1 | 2 | 3 |\n| 1 | 2 | 4 |", "", ""),
         ("|\n|\n|", "", ""),
     ],
     ids=[
         *("columns", "rows", "code", "two-printed", "two-wanted", "no-roles", "words"),
-        *("one-value", "short-row", "no-cells"),
+        *("one-value", "short-row", "times", "versions", "operands", "no-cells"),
     ],
 )
 def test_a_heading_names_the_side_of_its_values(table: str, printed: str, wanted: str) -> None:

@@ -340,3 +340,20 @@ def test_a_crash_with_the_same_last_words_may_end_by_another_signal() -> None:
     program = parse_signature(f"%0 = tosa.add %a and more words\n{banner}\n", ALL_FAILURES, Signalled(code=5))
     assert program is not None
     assert program.message == ""
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        "Check failed: (value >= 0) is false: cannot make uint from negative value -1",
+        "cannot make uint from negative value -1",
+        "(value >= 0) is false: cannot make uint from negative value -1",
+    ],
+)
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_condition_that_one_side_lacks_is_no_difference(reported: str, complete: bool) -> None:
+    """Its author left it out, or another release prints none."""
+    sentence = "cannot make uint from negative value -1"
+    message = f"Check failed: (value >= 0) is false: {sentence}" if complete else sentence
+    said, seen = (Signature(type="InternalError", message=one) for one in (reported, message))
+    assert compare_signatures(said, seen, ALL_FAILURES).score >= SAME

@@ -17,6 +17,7 @@ from runners.core.failure.printed.lines.tokens import (
     MaskedLine,
     Number,
     Token,
+    are_equal_lines,
     are_same_tokens,
     count_words,
     get_label,
@@ -170,11 +171,36 @@ def defines_otherwise(reported: Sequence[Line], printed: Sequence[Line]) -> bool
 
     A program may be printed before and after a pass. Then one of its definitions has to be the quoted one.
     """
-    results: dict[Line, set[Line]] = {}
-    for key, rest in map(_split_result, printed):
-        results.setdefault(key, set()).add(rest)
-    quoted = (_split_result(line) for line in reported if not _is_elided(line))
-    return any(key[1:2] == (":",) and key in results and rest not in results[key] for key, rest in quoted)
+    results: dict[Line, list[Line]] = {}
+    for key, rest in map(split_typed, printed):
+        results.setdefault(key, []).append(rest)
+    quoted = (split_typed(line) for line in reported if not _is_elided(line))
+    return any(
+        key and key in results and not any(are_equal_lines([rest], [one]) for one in results[key])
+        for key, rest in quoted
+    )
+
+
+def drop_type(line: Line) -> Line:
+    """Return the row of a printed program without the type of its value: ``gv = f(x)``."""
+    typed, result = split_typed(line)
+    return (line[0], "=", *result) if typed else line
+
+
+def split_typed(line: Line) -> tuple[Line, Line]:
+    """Return value and type, and the definition, of a row of a printed program: ``gv: R.Tensor((4,)) = f(x)``.
+
+    Both are empty for another row. The type is a call, which distinguishes it from the words of a log.
+    """
+    depth = 0
+    for at, token in enumerate(line if line[1:2] == (":",) else ()):
+        depth += (token in _OPENING) - (token in _CLOSING)
+        if token == "=" and not depth:
+            return (line[:at], line[at + 1 :]) if line[at - 1] == ")" else ((), ())
+    return (), ()
+
+
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def _is_elided(line: Line) -> bool:
@@ -182,24 +208,11 @@ def _is_elided(line: Line) -> bool:
 
 
 def _split_result(line: Line) -> tuple[Line, Line]:
-    """Return the parts of a row before and after the first ``=`` or ``->`` outside brackets. Empty without one."""
-    depth = 0
-    for at in range(len(line) - 1):
+    """Return the parts of a row before and after the first ``=`` or ``->``. Empty without one."""
+    for at in range(1, len(line) - 1):
         pair = line[at : at + 2]
-        depth += (line[at] in _OPENING) - (line[at] in _CLOSING)
-        if depth or not at:
-            continue
         if pair == ("-", ">"):
             return line[:at], line[at + 2 :]
         if pair[0] == "=" and pair[1] != "=" and line[at - 1] not in ("=", "<", ">", "!"):
             return line[:at], line[at + 1 :]
     return (), ()
-
-
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-
-
-def drop_type(line: Line) -> Line:
-    """Return the row of a printed program without the type of its value: ``gv: R.Tensor((4,)) = f(x)``."""
-    value, result = _split_result(line)
-    return (line[0], "=", *result) if value[1:2] == (":",) else line

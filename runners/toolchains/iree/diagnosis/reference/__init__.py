@@ -15,7 +15,13 @@ from runners.core.findings.record import add_evidence, make_finding
 from runners.core.findings.types import ReferenceEvidence
 from runners.core.protocol import Exited, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
-from runners.toolchains.iree.diagnosis.reference.definitions import FLOATS, Number, wrap_value
+from runners.toolchains.iree.diagnosis.reference.definitions import (
+    FLOATS,
+    Number,
+    count_bits,
+    to_unsigned,
+    wrap_value,
+)
 from runners.toolchains.iree.diagnosis.reference.program import compute_program
 from runners.toolchains.iree.diagnosis.reference.tensors import Values
 
@@ -173,7 +179,8 @@ def _compare_result(printed: re.Match[str], right: Values) -> _OtherValue | _Sam
         return None
     try:
         if is_widened:
-            words = [str(wrap_value(int(word), right.element)) for word in words]
+            forms = {int(right.numbers[0]), to_unsigned(int(right.numbers[0]), count_bits(right.element))}
+            words = [str(right.numbers[0]) if int(word) in forms else word for word in words]
         elif right.element == "i1":  # printed as bytes: 01 00
             words = [str(-int(word, 16)) for word in words]
         values = [float(word) if right.element in FLOATS else int(word) for word in words]
@@ -196,7 +203,7 @@ def _compare_result(printed: re.Match[str], right: Values) -> _OtherValue | _Sam
 
 
 _NARROW = ("i1", "i8", "i16")
-"""Types of scalars that IREE's virtual machine keeps in 32 bits. The upper bits are no value."""
+"""Types of scalars that IREE's virtual machine keeps in 32 bits, with or without their sign."""
 
 
 def _agree(a: Number, b: Number, element: str) -> bool:

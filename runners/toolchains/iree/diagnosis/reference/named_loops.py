@@ -271,8 +271,9 @@ def _join(
 
 def _write_contraction(found: re.Match[str], element: str) -> str:
     """Write a contraction with its own maps. Loops without a dimension in the result are summed."""
-    maps = [one for one in list_maps(found["maps"], {}) if one and {*one.results} <= {*one.dimensions}]
-    if len(maps) != 3 or "cast" in found[0]:
+    listed = list_maps(found["maps"], {})
+    maps = [one for one in listed if one and {*one.results} <= {*one.dimensions}]
+    if not len(maps) == len(listed) == 3 or "cast" in found[0]:
         raise UndefinedResult("maps of a contraction")
     kinds = ['"parallel"' if one in maps[-1].results else '"reduction"' for one in maps[-1].dimensions]
     if not re.search(r"matmul$|contract$|vecmat$|matvec$", found["name"]):

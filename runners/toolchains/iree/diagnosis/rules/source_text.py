@@ -13,7 +13,7 @@ import msgspec
 from runners.core.findings.kinds import CONTROL_ENDS, ControlEnd, Origin
 from runners.core.findings.record import make_finding
 from runners.core.findings.types import IndexAccess, UndefinedStep
-from runners.core.protocol import Exited, Finding, Observation, Outcome
+from runners.core.protocol import Exited, Finding, Observation
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule, find_absence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.toolchains.iree.diagnosis.rules.computed_operands import find_computed_operand
@@ -51,8 +51,7 @@ def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
     """Run the testcase with this operand repaired. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
     gone = find_absence(control, failure.seen)
-    unjudged = failure.seen.outcome is Outcome.OTHER_FAILURE and failure.seen.ended == Exited(code=0)
-    if gone is None or (unjudged and control.excerpt == failure.seen.excerpt):
+    if gone is None:
         return Diagnosis(controls=(control,))
     return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
 

@@ -26,6 +26,20 @@ def main(x: R.Tensor((4,), "float32")):
 WRAPPED = FUNCTION.replace("    z:", "    with R.dataflow():\n        z:")
 
 
+@pytest.mark.parametrize(
+    ("output", "actual", "expected", "reading"),
+    [
+        ("output: y = nan", "output: y = nan", "", Reading.WRONG),
+        ("error: max diff = 0.12341", "error: max diff = 0.12340", "", Reading.WRONG),
+        ("step: train = 5\nstep: test = 7", "step: train = 6\nstep: test = 7", "step = 5", Reading.UNKNOWN),
+        ("launch(grid = dim, block = b)\nout 3", "launch(grid = dim, block = c)\nout 3", "", Reading.CHANGED),
+    ],
+    ids=["not-a-number", "nearly-equal", "a-log", "keywords"],
+)
+def test_a_row_with_a_colon_is_no_typed_value(output: str, actual: str, expected: str, reading: Reading) -> None:
+    assert read_output(output, ALL_FAILURES, actual=actual, expected=expected) is reading
+
+
 @pytest.mark.parametrize(("result", "reading"), [("R.exp(x)", Reading.RIGHT), ("y", Reading.WRONG)])
 def test_an_expected_row_needs_no_type(result: str, reading: Reading) -> None:
     """The printer of TVMScript writes the types, and people leave these out."""

@@ -86,8 +86,14 @@ def test_an_argument_that_its_declaration_does_not_allow_is_the_testcases_fault(
     ast.parse(control)
 
 
-def test_other_arguments_are_corrected_too_if_one_correction_is_not_enough() -> None:
-    """TVM's check stops at the first wrong argument."""
+ANOTHER = (
+    '@I.ir_module\nclass N:\n    @R.function\n    def main(é: R.Tensor((3,), "float16"), x):\n        return x\n\n\n'
+)
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT + ANOTHER, ANOTHER + TEXT], ids=["alone", "first", "second"])
+def test_other_arguments_are_corrected_too_if_one_correction_is_not_enough(text: str) -> None:
+    """TVM's check stops at the first wrong argument. A function of another module may have the same name."""
     tried: list[str] = []
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
@@ -95,12 +101,13 @@ def test_other_arguments_are_corrected_too_if_one_correction_is_not_enough() -> 
         both = tried[-1].count(".resize(") == 2
         return observe(version, Outcome.PASS if both else Outcome.MATCH, device=device)
 
-    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": TEXT}, steps=(("python", "r.py"),))
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": text}, steps=(("python", "r.py"),))
     signature = Signature(type="RuntimeError", message=WRONG_TYPE)
     seen = observe("1.0", Outcome.MATCH, signature=signature, ended=Exited(code=1))
     found = check_call(Failure(testcase=testcase, seen=seen), make_means(run))
-    assert [text.count(".resize(") for text in tried] == [1, 2]
+    assert [one.count(".resize(") for one in tried] == [1, 2]
     assert ")(é)" in tried[1]
+    ast.parse(tried[1])
     (finding,) = found.findings
     assert finding.evidence["argument"] == 2
 
