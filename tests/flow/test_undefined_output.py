@@ -1,4 +1,4 @@
-"""A wrong value that no output shows: the testcase is at fault if memory that nothing wrote decides its output."""
+"""A wrong value that no output shows: the testcase is at fault if its output depends on an undefined value."""
 
 from __future__ import annotations
 
@@ -91,3 +91,29 @@ def test_an_output_that_depends_on_unwritten_memory_is_the_testcases_fault(
     report = reproduce(toolchain, body, versions)
     assert (report.verdict.kind is VerdictKind.INVALID_REPRO) is is_undefined
     assert any(one.kind is FindingKind.UNINITIALIZED_READ for one in report.findings) is is_undefined
+
+
+CAST = """The bytes are wrong: the lower bits are lost.
+
+```mlir
+func.func @bytes(%a: tensor<3xf32>) -> tensor<3xi8> {{
+  %r = arith.fptosi %a : tensor<3xf32> to tensor<3xi8>
+  return %r : tensor<3xi8>
+}}
+```
+
+```
+iree-compile --iree-hal-target-backends=llvm-cpu bytes.mlir -o bytes.vmfb
+iree-run-module --device=local-task --module=bytes.vmfb --function=bytes --input=3xf32={values}
+```
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.compilers
+@pytest.mark.parametrize(("values", "is_undefined"), [("1.5,300,-300", True), ("1.5,30,-30", False)])
+def test_an_output_that_depends_on_a_broken_rule_is_the_testcases_fault(values: str, is_undefined: bool) -> None:
+    """With zeros in the place of the values that no byte can hold, the program prints another output."""
+    report = reproduce("iree", CAST.format(values=values), "3.12.0,3.13.0")
+    assert (report.verdict.kind is VerdictKind.INVALID_REPRO) is is_undefined
+    assert any(one.kind is FindingKind.BROKEN_RULE for one in report.findings) is is_undefined
