@@ -11,9 +11,11 @@ from datetime import date
 from bot.extract import extract
 from bot.extract.blocks.kinds import is_environment
 from bot.extract.blocks.markdown import parse_markdown
+from bot.extract.blocks.sections import read_cue
 from bot.extract.claim.counts import read_row_counts
 from bot.extract.claim.drawn_values import drop_drawn_values
 from bot.extract.claim.shown_values import list_shown_values
+from bot.extract.claim.table_values import read_table_values
 from bot.extract.claim.value_sentences import find_printed_values, find_same_form, find_value_pair
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
@@ -45,6 +47,7 @@ from runners.core.failure.printed.lines.compare import read_output
 from runners.core.failure.printed.programs.told_parts import read_parts
 from runners.core.failure.printed.rows import judge_rows
 from runners.core.failure.tensor_difference import read_tensors
+from runners.core.mlir.affine_maps import list_maps, read_named_maps
 from runners.core.protocol import Claim, ClaimKind, Exited, Signature, StepResult, Testcase, TestcaseKind
 from runners.core.toolchain.claims import read_findings
 from runners.guest.probe.filters import Filtered
@@ -202,6 +205,9 @@ READERS: Mapping[str, Reader] = {
     "printed values": find_printed_values,
     "drawn values": lambda text: drop_drawn_values(text, text),
     "shown values": lambda text: list_shown_values(parse_markdown(text), ()),
+    "table values": lambda text: read_table_values(parse_markdown(f"| got | expected |\n|--|--|\n{text}")),
+    "cues": lambda text: [read_cue(text), read_cue(f"expected 2, {text}")],
+    "affine maps": lambda text: list_maps(text, read_named_maps(text)),
     "round trip": lambda text: checks_round_trip(make_program(text)),
     "exception before a crash": lambda text: find_exception_before_crash(
         f"Traceback (most recent call last)\n{text}Fatal Python error: {text}<no Python frame>", ALL_FAILURES
