@@ -13,10 +13,10 @@ from bot.extract.blocks.kinds import is_environment
 from bot.extract.blocks.markdown import parse_markdown
 from bot.extract.blocks.sections import read_cue
 from bot.extract.claim.counts import read_row_counts
-from bot.extract.claim.drawn_values import drop_drawn_values
-from bot.extract.claim.shown_values import list_shown_values
-from bot.extract.claim.table_values import read_table_values
-from bot.extract.claim.value_sentences import find_printed_values, find_same_form, find_value_pair
+from bot.extract.claim.values.drawn import drop_drawn_values
+from bot.extract.claim.values.sentences import find_printed_values, find_same_form, find_value_pair
+from bot.extract.claim.values.shown import list_shown_values
+from bot.extract.claim.values.tables import read_table_values
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.links import find_links
 from bot.extract.python.reference.caught import find_caught_labels

@@ -13,8 +13,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.table_values import read_table_values
-from bot.extract.claim.value_sentences import (
+from bot.extract.claim.values.sentences import (
     SCALAR,
     VALUES,
     find_labelled_reference,
@@ -23,6 +22,7 @@ from bot.extract.claim.value_sentences import (
     find_value_pair,
     holds_garbage,
 )
+from bot.extract.claim.values.tables import read_table_values
 from bot.extract.command_line.shell import is_command, names_package
 from bot.extract.python.parse import parse_python
 from bot.extract.split.session import SESSION

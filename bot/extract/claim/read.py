@@ -9,13 +9,13 @@ from bot.extract.blocks.markdown import Prose
 from bot.extract.blocks.pieces import Kind
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.accused import list_accused
-from bot.extract.claim.drawn_values import drop_drawn_values
 from bot.extract.claim.failure import find_caught, list_wished
 from bot.extract.claim.kinds import phrases
 from bot.extract.claim.kinds.settle import Draft, settle_claim
 from bot.extract.claim.quoted_output import read_quoted_output
-from bot.extract.claim.shown_values import list_shown_values
 from bot.extract.claim.source import CODE, ClaimSource, find_other_system, join_prose
+from bot.extract.claim.values.drawn import drop_drawn_values
+from bot.extract.claim.values.shown import list_shown_values
 from bot.extract.claim.versions import Passage, find_good_versions, find_replaced_versions, find_versions
 from bot.extract.vocabulary import any_of, join_words
 from runners.core.failure.compare import is_left_out_assertion

@@ -13,7 +13,7 @@ from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
 from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.kinds.classify import calls_it_an_error
-from bot.extract.claim.shown_values import list_shown_values
+from bot.extract.claim.values.shown import list_shown_values
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.intent import is_raised_by_compiler
 from bot.extract.links import add_addresses

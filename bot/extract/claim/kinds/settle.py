@@ -15,7 +15,7 @@ from bot.extract.claim.kinds.asides import is_beside_the_point
 from bot.extract.claim.kinds.classify import classify_claim, has_result_check
 from bot.extract.claim.quoted_output import find_similar_spans, find_telling_line, holds_printed_script, read_comments
 from bot.extract.claim.source import ClaimSource, join_prose
-from bot.extract.claim.value_sentences import SCALAR, VALUES, find_printed_values
+from bot.extract.claim.values.sentences import SCALAR, VALUES, find_printed_values
 from bot.extract.vocabulary import vocabulary_of
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.printed.pairs import holds_one_array

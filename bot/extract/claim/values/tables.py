@@ -1,7 +1,7 @@
 """Read the printed and the expected values in tables whose headings say which is which. Pure.
 
 Other tables have no roles here: a run of the reported build decides which of their rows are printed
-(`shown_values.py`).
+(`shown.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.extract.blocks.markdown import Document
-from bot.extract.claim.value_sentences import SCALAR
+from bot.extract.claim.values.sentences import SCALAR
 from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS, any_word
 
 _VALUE = re.compile(SCALAR, re.I)

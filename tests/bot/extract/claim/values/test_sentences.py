@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.claim.value_sentences import ValuePair, find_printed_values, find_same_form, find_value_pair
+from bot.extract.claim.values.sentences import ValuePair, find_printed_values, find_same_form, find_value_pair
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from bot.extract.blocks.markdown import Document
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.claim.value_sentences import SCALAR, VALUE_ROW
+from bot.extract.claim.values.sentences import SCALAR, VALUE_ROW
 
 MAX_ROWS = 40
 MAX_VALUES = 64

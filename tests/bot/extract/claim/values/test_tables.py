@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.extract.blocks.markdown import parse_markdown
-from bot.extract.claim.table_values import TableValues, read_table_values
+from bot.extract.claim.values.tables import TableValues, read_table_values
 
 
 @pytest.mark.parametrize(
