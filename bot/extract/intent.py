@@ -294,7 +294,7 @@ TELLS_OF_FAILURE = re.compile(
     r"|\b(?:errors?|exceptions?) (?:is|are|was|were|gets?|got|has been) (?:raised|thrown|reported|printed|shown)\b"
     r"|\b(?:errors?|exceptions?) (?:occur(?:s|red)?|happen(?:s|ed)?|appear(?:s|ed)?|came|comes)\b"
     r"|\b(?:much|very|too|significantly|\d+x|times|\d+ ?%|gets?|got|becomes?|became) slow(?:er)?\b"
-    r"|\beats? (?:up )?\d+ (?:cores?|cpus?|threads?)\b|\bbusy[- ]wait(?:s|ing)?\b|\bends? (?:in|with) an error\b"
+    r"|\bends? (?:in|with) an error\b"
     r"|\btakes? (?:too long|forever)\b"
     r"|\b(?:i|we)(?:['’]d| would) expect (?:the|that|this|it|an?) [^.?!\n]{1,60}"
     r"\bto (?:remain|stay|be|give|return|survive)\b"

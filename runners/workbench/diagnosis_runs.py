@@ -103,11 +103,12 @@ class DiagnosisRuns:
 
 def _tells_of_values(finding: Finding) -> bool:
     """True for a vote, and for values that are undefined because of the testcase."""
-    undefined = finding.kind in _UNDEFINED
+    undefined = finding.kind in _LEAVES_UNDEFINED
     return finding.kind is FindingKind.REFERENCE or (undefined and get_blame(finding) is Blame.TESTCASE)
 
 
-_UNDEFINED = (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.BROKEN_RULE)
+_LEAVES_UNDEFINED = (FindingKind.UNINITIALIZED_READ, FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.BROKEN_RULE)
+"""Faults of a testcase that leave its values undefined."""
 
 
 def _is_run_of(failure: Failure, request: RunRequest) -> bool:

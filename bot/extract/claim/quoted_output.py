@@ -92,10 +92,10 @@ def read_quoted_output(
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
-    if not expected:
-        table = read_table_values(document)
-        expected += filter(None, [table.wanted])
-        actual += filter(None, [table.printed] if not actual else [])
+    if not expected and (table := read_table_values(document)) is not None:
+        expected.append(table.expected)
+        if table.printed and not actual:
+            actual.append(table.printed)
     if expected and not actual:
         actual += filter(None, [read_comments(code, _join_bounded(expected))[0]])
     if not actual:

@@ -222,7 +222,12 @@ def _read(title: str, body: str, *labels: str) -> Intent:
     ("intent", "title", "body", "labels"),
     [
         (Intent.FAILURE, "A fused exp of bf16 needs a symbol that is not there", LINKED, ()),
-        (Intent.FAILURE, "A whole core while it waits", "One thread eats 1 core. Anyone else?", ("performance",)),
+        (
+            Intent.FAILURE,
+            "A whole core while it waits",
+            "The whole pipeline gets slow. Anyone else?",
+            ("performance",),
+        ),
         (Intent.FEATURE, "Faster waits", "We could sleep in between.", ("performance",)),
         (Intent.FAILURE, "from_fx: KeyError in the norm", f"{TRACE}\n\nDid somebody see that? Any workaround?", ()),
         (Intent.FEATURE, "Handle ValueError in the importer", "Please add it.", ()),

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from bot.extract.blocks.markdown import Document
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.claim.values.sentences import SCALAR, VALUE_ROW
+from bot.extract.claim.values.tables import list_cells
 
 MAX_ROWS = 40
 MAX_VALUES = 64
@@ -39,7 +40,7 @@ def _list_rows(document: Document, pieces: Sequence[Piece]) -> Iterator[list[str
     left = MAX_CHARS
     for prose in document.prose:
         text, left = prose.text[:left], max(0, left - len(prose.text))
-        yield from _read_table([line for line in text.split("\n") if line.lstrip().startswith("|")])
+        yield from _list_columns(text)
         lines = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("|"))
         for span in _SPAN.findall(lines):
             yield _VALUE.findall(span)
@@ -52,11 +53,11 @@ def _list_rows(document: Document, pieces: Sequence[Piece]) -> Iterator[list[str
             yield from (_VALUE.findall(line) for line in text.split("\n"))
 
 
-def _read_table(lines: Sequence[str]) -> Iterator[list[str]]:
+def _list_columns(text: str) -> Iterator[list[str]]:
     """Yield the columns of a table whose cells are single values, and the cells with several values."""
-    cells = [[cell.strip(" *`") for cell in line.strip().strip("|").split("|")] for line in lines[:200]]
-    for column in zip_longest(*cells[2:], fillvalue=""):  # below the names and the rule
+    body = list_cells(text)[1:]
+    for column in zip_longest(*body, fillvalue=""):
         if column and all(_VALUE.fullmatch(cell) for cell in column):
             yield list(column)
-    for cell in (cell for row in cells[2:] for cell in row):
+    for cell in (cell for row in body for cell in row):
         yield _VALUE.findall(cell)

@@ -16,7 +16,7 @@ from bot.extract.vocabulary import OTHER_IMPLEMENTATIONS, any_word
 
 _VALUE = re.compile(SCALAR, re.I)
 _OF_WHAT = r"(?: (?:values?|outputs?|results?))?(?: ?\([^()]{1,40}\))?\W*"
-_WANTED = re.compile(
+_EXPECTED = re.compile(
     rf"\W*(?:(?:what i )?expect(?:ed|s)?|desired|should be|correct|{OTHER_IMPLEMENTATIONS}){_OF_WHAT}", re.I
 )
 _PRINTED = re.compile(
@@ -33,27 +33,33 @@ _Row = list[str]
 
 @dataclass(frozen=True, slots=True)
 class TableValues:
-    """The values of one row or column each, with a space between them. Empty if no heading or several name a side."""
+    """The values of one row or column each, with a space between them."""
 
-    printed: str = ""
-    wanted: str = ""
+    expected: str
+    printed: str
+    """Empty if no heading names this side, or several do."""
 
 
-def read_table_values(document: Document) -> TableValues:
-    """Return the values of the first table that names the expected ones."""
+def read_table_values(document: Document) -> TableValues | None:
+    """Return the values of the first table in which one heading names the expected ones."""
     for prose in document.prose:
-        rows = [line for line in prose.text.split("\n", MAX_ROWS)[:MAX_ROWS] if line.lstrip().startswith("|")]
-        cells = [[cell.strip(" *`") for cell in row.strip().strip("|").split("|")] for row in rows]
-        if len(cells) < 3 or any(map(_MEASURES.search, (prose.text, *cells[0]))):
+        head, *body = list_cells(prose.text) or [[]]
+        if not body or any(map(_MEASURES.search, (prose.text, *head))):
             continue
-        head, body = cells[0], cells[2:]  # the rule is between them
         width = min(len(row) for row in (head, *body))
         columns = [[name, *(row[at] for row in body)] for at, name in enumerate(head[:width])]
         for lines in (columns, body):
-            wanted, printed = (list(_list_values(lines, role)) for role in (_WANTED, _PRINTED))
-            if len(wanted) == 1:
-                return TableValues(printed[0] if len(printed) == 1 else "", wanted[0])
-    return TableValues()
+            expected, printed = (list(_list_values(lines, role)) for role in (_EXPECTED, _PRINTED))
+            if len(expected) == 1:
+                return TableValues(expected[0], printed[0] if len(printed) == 1 else "")
+    return None
+
+
+def list_cells(text: str) -> list[_Row]:
+    """Return the cells of a Markdown table: the row of headings, then the rows below the rule."""
+    lines = [line for line in text.split("\n") if line.lstrip().startswith("|")][:MAX_ROWS]
+    rows = [[cell.strip(" *`") for cell in line.strip().strip("|").split("|")] for line in lines]
+    return [*rows[:1], *rows[2:]]
 
 
 def _list_values(lines: Sequence[_Row], role: re.Pattern[str]) -> Iterator[str]:

@@ -110,21 +110,19 @@ def _find_wrong_argument(testcase: Testcase, file: str, tree: ast.Module, said: 
     place, function = int(told["place"]), told["function"]
     if not any(_has_argument(call, place) for call in _list_calls(tree, function)):
         return None
-    extents: list[_Extent] = [one if isinstance(one, int) else None for one in declared.shape]
+    text, extents = testcase.files[file], _list_extents(declared)
     axis = int(told["axis"] or 0)
     if told["axis"] and told["wanted"] and axis < len(extents):
         extents[axis] = _find_same_extent(tree, str(declared.shape[axis]), place) or int(told["wanted"])
     given = f"{told['property']} {told['given']}" if told["given"] else f"shape[{told['axis']}] = {told['passed']}"
-    changes = _mend_calls(testcase.files[file], tree, function, place, extents, declared)
+    changes = _mend_calls(text, tree, function, place, extents, declared)
     others = [
         change
         for at, one in _list_other_tensors(tree, told["name"], place, declared)
-        for change in _mend_calls(
-            testcase.files[file], tree, function, at, [n if isinstance(n, int) else None for n in one.shape], one
-        )
+        for change in _mend_calls(text, tree, function, at, _list_extents(one), one)
     ]
     # The check stops at the first wrong argument. Others may be as wrong: ``np.random.rand`` gives float64 for all.
-    tried = ([*changes], [*changes, *others]) if others else ([*changes],)
+    tried = [changes, [*changes, *others]] if others else [changes]
     return WrongCall(
         call=OtherType(function=function, argument=place + 1, declared=told["declared"], given=given),
         mended=tuple(replace_expressions(testcase, file, one) for one in tried),
@@ -155,6 +153,10 @@ def _mend_calls(
 
 _Extent = int | tuple[int, int] | None
 """An extent of a corrected argument: a number, the extent of another argument's axis, or the given one."""
+
+
+def _list_extents(tensor: _Tensor) -> list[_Extent]:
+    return [one if isinstance(one, int) else None for one in tensor.shape]
 
 
 def _find_same_extent(tree: ast.Module, symbol: str, place: int) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from runners.core.failure.printed.lines.tokens import (
     MaskedLine,
     Number,
     Token,
-    are_equal_lines,
     are_same_tokens,
     count_words,
     get_label,
@@ -164,43 +163,6 @@ def has_other_expressions(wrong: Sequence[Line], printed: Sequence[Line]) -> boo
         (key, rest) for key, rest in gone if any(isinstance(token, str) and token.isidentifier() for token in rest)
     ]
     return bool(coded) and len(coded) == len(gone) and all(key in results for key, _ in gone)
-
-
-def defines_otherwise(reported: Sequence[Line], printed: Sequence[Line]) -> bool:
-    """True if a typed value of the quoted program has another definition: ``gv: R.Tensor((4,)) = f(x)``.
-
-    A program may be printed before and after a pass. Then one of its definitions has to be the quoted one.
-    """
-    results: dict[Line, list[Line]] = {}
-    for key, rest in map(split_typed, printed):
-        results.setdefault(key, []).append(rest)
-    quoted = (split_typed(line) for line in reported if not _is_elided(line))
-    return any(
-        key and key in results and not any(are_equal_lines([rest], [one]) for one in results[key])
-        for key, rest in quoted
-    )
-
-
-def drop_type(line: Line) -> Line:
-    """Return the row of a printed program without the type of its value: ``gv = f(x)``."""
-    typed, result = split_typed(line)
-    return (line[0], "=", *result) if typed else line
-
-
-def split_typed(line: Line) -> tuple[Line, Line]:
-    """Return value and type, and the definition, of a row of a printed program: ``gv: R.Tensor((4,)) = f(x)``.
-
-    Both are empty for another row. The type is a call, which distinguishes it from the words of a log.
-    """
-    depth = 0
-    for at, token in enumerate(line if line[1:2] == (":",) else ()):
-        depth += (token in _OPENING) - (token in _CLOSING)
-        if token == "=" and not depth:
-            return (line[:at], line[at + 1 :]) if line[at - 1] == ")" else ((), ())
-    return (), ()
-
-
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def _is_elided(line: Line) -> bool:

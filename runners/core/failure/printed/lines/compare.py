@@ -14,9 +14,7 @@ from functools import cached_property
 
 from runners.core.failure.printed.lines.changes import (
     Forms,
-    defines_otherwise,
     differs_by_named,
-    drop_type,
     has_become_right,
     has_other_expressions,
     has_other_rows,
@@ -27,7 +25,12 @@ from runners.core.failure.printed.lines.changes import (
     states_difference,
 )
 from runners.core.failure.printed.lines.search import Search, TooManySteps
-from runners.core.failure.printed.lines.structure import lists_other_names, opens_other_blocks
+from runners.core.failure.printed.lines.structure import (
+    defines_otherwise,
+    drop_type,
+    lists_other_names,
+    opens_other_blocks,
+)
 from runners.core.failure.printed.lines.tokens import (
     BAD_WORDS,
     BETWEEN,
@@ -330,9 +333,10 @@ def _list_forms(lines: Sequence[Line]) -> list[MaskedLine]:
 
 def _has_other_structure(lines: _Lines) -> Reading | None:
     """Answer if rows differ that the share of wrong lines leaves out, or counts as one of many."""
+    if not lines.wrong_found:
+        return None
     differs = (opens_other_blocks, lists_other_names, defines_otherwise)
-    other = any(differ(lines.reported, lines.printed) for differ in differs)
-    return Reading.UNKNOWN if lines.wrong_found and other else None
+    return Reading.UNKNOWN if any(differ(lines.reported, lines.printed) for differ in differs) else None
 
 
 def _prints_wrong_lines(lines: _Lines) -> Reading | None:

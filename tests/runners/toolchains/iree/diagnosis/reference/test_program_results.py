@@ -29,13 +29,16 @@ RECORDED: list[dict[str, Any]] = [
 
 def vote(text: str, inputs: list[str], printed: list[str]) -> list[object]:
     """Return the votes on results that a run printed."""
-    rows = "".join(f"result[{at}]: hal.buffer_view\n{row}\n" for at, row in enumerate(printed))
+    return vote_on_rows(text, inputs, [f"result[{at}]: hal.buffer_view\n{row}" for at, row in enumerate(printed)])
+
+
+def vote_on_rows(text: str, inputs: list[str], rows: list[str]) -> list[object]:
     seen = observe(
         "3.13.0",
         Outcome.MATCH,
         ended=Exited(code=0),
         signature=Signature(type="output", message="x"),
-        excerpt=f"EXEC @main\n{rows}",
+        excerpt="\n".join(("EXEC @main", *rows, "")),
     )
     found = check_definitions(Failure(testcase=program(text, *inputs), seen=seen), make_means())
     return [finding.evidence["vote"] for finding in found.findings]
@@ -96,15 +99,7 @@ def test_a_narrow_scalar_is_printed_with_32_bits(
 ) -> None:
     """The virtual machine has no smaller integer. Whether it extends the sign is not a part of the value."""
     text = NARROW.format(kind=kind, result=result, returned="%1" if result == "i1" else "%0")
-    seen = observe(
-        "3.13.0",
-        Outcome.MATCH,
-        ended=Exited(code=0),
-        signature=Signature(type="output", message="x"),
-        excerpt=f"EXEC @main\nresult[0]: {printed}\n",
-    )
-    found = check_definitions(Failure(testcase=program(text, given, given), seen=seen), make_means())
-    assert [finding.evidence["vote"] for finding in found.findings] == votes
+    assert vote_on_rows(text, [given, given], [f"result[0]: {printed}"]) == votes
 
 
 def vote_on_another_value(recorded: dict[str, Any]) -> list[object]:
