@@ -320,7 +320,7 @@ def _describe_wrong_call(evidence: CallEvidence) -> str:
     if evidence.call is None:
         raise UnknownShapeError
     gone = _describe_control(evidence.control_end)
-    return _describe_call(evidence.call) + (f"; with only the call repaired, {gone}" if gone else "")
+    return _describe_call(evidence.call) + (f"; with the call repaired, {gone}" if gone else "")
 
 
 def _describe_call(call: CallDifference) -> str:

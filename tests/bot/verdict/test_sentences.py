@@ -214,7 +214,7 @@ def test_a_wrong_call_is_stated(fault: CallFault, known: dict[str, object], said
     assert describe_finding(finding) == said
     mended = {**finding.evidence, "control_end": ControlEnd.FAILURE_GONE.value}
     put_right = Finding(kind=FindingKind.WRONG_CALL, summary="x", evidence=mended)
-    assert describe_finding(put_right) == f"{said}; with only the call repaired, the failure is gone"
+    assert describe_finding(put_right) == f"{said}; with the call repaired, the failure is gone"
 
 
 @pytest.mark.parametrize(
